@@ -452,25 +452,19 @@ cdef class BindPlan:
                     has_unset = True
         # If several markers have the same name, the name is counted several times.
         if found_count != len(values) or self._repeats:
-            if not self.strict:
-                _warn_of_unknown_names(values, self._names)
-            else:
-                unknown = [name for name in values if name not in self._names]
-                if unknown:
-                    _refuse_unknown(unknown, self._names)
+            check_names(self, values)
         if has_unset and version < 4:
             raise _unset_unsupported(version)
         return has_unset
 
     cdef int _check_absent(self, dict values, Py_ssize_t index, int version) except -1:
         """Raise an error if the value of marker `index` must not be missing. A misspelt key of
-        `values` is a likely cause, so a warning of such a key is logged first.
+        `values` is a likely cause, so such a key is warned of or refused first.
         """
         try:
-            _refuse_missing(self._names, index, self.routing_key_indexes, version)
+            _refuse_missing(self._names, index, self.routing_key_indexes, version, values)
         except BaseException:
-            if not self.strict:
-                _warn_of_unknown_names(values, self._names)
+            check_names(self, values)
             raise
         return 0
 
@@ -604,6 +598,17 @@ cdef class BindPlan:
             f"{few_or_many} values for the statement's bind markers: "
             f"{value_count} given, {marker_count} wanted ({', '.join(self._names)})"
         )
+
+
+cdef int check_names(BindPlan plan, dict values) except -1:
+    """Warn of keys of `values` that have no marker; a plan with `strict` refuses them."""
+    if not plan.strict:
+        _warn_of_unknown_names(values, plan._names)
+    else:
+        unknown = [name for name in values if name not in plan._names]
+        if unknown:
+            _refuse_unknown(unknown, plan._names)
+    return 0
 
 
 cdef object _unset_unsupported(int version):

@@ -319,23 +319,6 @@ def _misspelt_note(name: str, supplied: Iterable[Any], names: Sequence[str]) -> 
     return ""
 
 
-def note_misspelt_key(error: Exception, row: object, names: Sequence[str]) -> None:
-    """Add a note about similar names to an error of `refuse_missing` that has no such note.
-
-    The compiled `BindPlan` does not pass the names of a dict to `refuse_missing`.
-
-    :param error: an error of binding.
-    :param row: the row that was bound.
-    :param names: the names of the bind markers.
-    """
-    if not isinstance(error, MissingParameter) or not isinstance(row, Mapping):
-        return
-    message = error.args[0] if error.args else ""
-    for name in names:
-        if name not in row and message.endswith(f"needs a value for {name!r}"):
-            error.args = (message + _misspelt_note(name, row, names), *error.args[1:])
-
-
 def _refuse(row: object, names: Sequence[str], why: str = "") -> NoReturn:
     if hasattr(row, "prepared_statement"):
         why = ": a bound statement has its values already, write session.execute(bound)"

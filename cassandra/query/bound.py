@@ -20,16 +20,14 @@ if TYPE_CHECKING:
 
     from cassandra import bases
     from cassandra.policies.retry import RetryPolicy
-    from cassandra.protocol import records
     from cassandra.protocol.bind import ValuesBlock
     from cassandra.query import conversions
     from cassandra.query.prepared import PreparedStatement
 else:
     from cassandra._impl import bases
 
-    # Imported at the first error, because most applications never need these modules.
+    # Imported at the first error, because most applications never need this module.
     conversions = Deferred("cassandra.query.conversions")
-    records = Deferred("cassandra.protocol.records")
 
 
 class BoundStatement(Statement, bases.BoundBase):
@@ -119,8 +117,6 @@ class BoundStatement(Statement, bases.BoundBase):
             # the caller's line. The server would only refuse it after a round trip.
             block = prepared.bind_plan.bind_row(values, prepared.protocol_version)
         except (TypeError, ValueError) as error:
-            names = [column.name for column in prepared.column_metadata]
-            records.note_misspelt_key(error, values, names)
             name_statement(error, prepared.query_string)
             # pandas' `DataFrame.itertuples` returns rows of a class named Pandas, whose first value
             # is the index.

@@ -11,6 +11,7 @@ import dataclasses
 import pickle
 import sys
 import threading
+from collections.abc import Callable
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from cassandra import _impl
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqltypes import codecs as reference
-from cassandra.errors import UnsupportedOperation
+from cassandra.errors import MissingParameter, UnsupportedOperation
 from cassandra.protocol.params import QueryParams
 from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Implementation
@@ -219,6 +220,52 @@ def test_errors_name_the_row(
     with pytest.raises(error):
         plan.bind_into(block, row, version=4)
     assert block.rows() == [plan.bind((1, "x"), version=4)]
+
+
+@pytest.mark.filterwarnings("ignore:a mapping has values for")
+@pytest.mark.parametrize("wrap", [dict, MappingProxyType])
+@pytest.mark.parametrize(
+    ("row", "version", "message"),
+    [
+        ({"A": 1, "b": "x"}, 4, "'a'; there is a value for 'A': did you mean 'a'?"),
+        ({"key": 1}, 4, "key needs a value for 'a'; there are values for 'key'"),
+        ({"a": UNSET_VALUE, "B": "x"}, 4, "key needs a value for 'a'; there are values for 'B'"),
+        ({"b": "x"}, 4, "key needs a value for 'a'"),
+        ({"a": 1, "B": "x"}, 3, "cannot leave unset; there is a value for 'B': did you mean 'b'?"),
+    ],
+)  # fmt: skip
+def test_misspelt_names_of_rows_are_named(
+    implementation: Implementation,
+    wrap: Callable[[Any], Any],
+    row: dict[str, Any],
+    version: int,
+    message: str,
+) -> None:
+    """If a mapping lacks a value, the error names the key that is probably meant."""
+    plan = plan_of(implementation, key=[0])
+    block = implementation.bind.RowsBlock(2)
+    ways: list[Callable[[], object]] = [
+        lambda: plan.bind_row(wrap(row), version),
+        lambda: plan.bind_many([wrap(row)], version),
+        lambda: plan.bind_into(block, wrap(row), version),
+    ]
+    for bind in ways:
+        with pytest.raises(MissingParameter) as caught:
+            bind()
+        assert caught.value.args[0].endswith(message)
+
+
+@pytest.mark.parametrize("wrap", [dict, MappingProxyType])
+def test_strict_plans_refuse_unknown_names_before_missing_values(
+    implementation: Implementation, wrap: Callable[[Any], Any]
+) -> None:
+    """With `strict`, the error for a misspelt partition key is the one for unknown names."""
+    columns_of_plan = columns(implementation.codecs, a="int32", b="text")
+    plan = implementation.bind.BindPlan(columns_of_plan, [0], strict=True)
+    with pytest.raises(ValueError, match=r"^values for 'A', but the bind markers are a, b$"):
+        plan.bind_row(wrap({"A": 1, "b": "x"}), 4)
+    with pytest.raises(MissingParameter, match="the partition key needs a value for 'a'"):
+        plan.bind_row(wrap({"b": "x"}), 4)
 
 
 def test_errors_in_the_application_s_code_are_raised_unchanged(
