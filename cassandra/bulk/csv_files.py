@@ -680,7 +680,9 @@ def _first_lines(rows: Sequence[Sequence[str]], previous_line: int) -> list[int]
     """Return the line on which each row begins, and the line after the last row."""
     lines = [previous_line + 1]
     for row in rows:
-        text = "".join(row)
+        # Join the fields with a delimiter. Without it, "\r" at the end of a field and "\n" at the
+        # beginning of the next one would look like one line end.
+        text = ",".join(row)
         # Quoted fields may have line breaks. "\r\n" is counted twice, as "\n" and "\r": subtract
         # it.
         previous_line += 1 + text.count("\n") + text.count("\r") - text.count("\r\n")

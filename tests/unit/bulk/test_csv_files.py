@@ -169,6 +169,31 @@ def test_fields_of_several_lines(files: Files) -> None:
     assert files.raw == [["1", "a\nb\r\nc"], ["2", "d"]]
 
 
+@pytest.mark.parametrize(
+    ("row", "count"),
+    [
+        # The two characters are line ends of their own, because other bytes are between them.
+        (b'"x\r","\ny"', 3),
+        (b'"x\r""\ny",z', 3),
+        (b'"x\r\n","\ny"', 3),
+        (b'"x\n\r\r\n",y', 4),
+        (b'"\r","\r\n"', 3),
+    ],
+)
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_each_line_end_within_a_row_is_counted(
+    files: Files, row: bytes, count: int, end: bytes
+) -> None:
+    """The rows after a row of several lines have the line numbers of the csv module.
+
+    :param count: the number of lines of the row.
+    """
+    columns = (Column("id", UTF8Type), Column("name", UTF8Type), Column("n", Int32Type))
+    lines = [b"id,name,n", row + b",1", b"a,b,2", b"a,b,bad", b"a,b,3"]
+    files.read(end.join(lines) + end, columns=columns)
+    assert files.lines == [2, 2 + count, 3 + count, 4 + count]
+
+
 def test_columns_that_a_file_lacks_are_unset(files: Files) -> None:
     """A column that a file lacks is unset in each row; a needed column must be in the file."""
     columns = (COLUMNS[0], Column("name", UTF8Type, is_needed=False))
