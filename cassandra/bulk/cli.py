@@ -590,8 +590,13 @@ def _load_options(options: argparse.Namespace) -> dict[str, Any]:
     return load_options
 
 
-def _decimals(argument: str) -> Literal["text"] | tuple[int, int]:
-    """Return the value of ``--decimals``: "text", or (precision, scale)."""
+def _decimals(argument: str | list[int]) -> Literal["text"] | tuple[int, int]:
+    """Return the value of ``--decimals``: "text", or (precision, scale).
+
+    :param argument: the option's value; in a TOML file, it may be a list of two numbers.
+    """
+    if isinstance(argument, list):
+        return argument[0], argument[1]
     if argument == "text":
         return "text"
     precision, _, scale = argument.partition(",")
@@ -639,28 +644,57 @@ def _options_in_file(
             similar_name = nearest(name.replace("-", "_"), known_names)
             hint = f"; did you mean {similar_name!r}?" if similar_name else ""
             raise ValueError(f"{os.fspath(options.config)} has an unknown option {name!r}{hint}")
-    # Check the type of options that are True or False: Python would take any string for True, even
-    # "false".
     for action in parser._actions:
         value = file_options.get(action.dest)
-        is_switch = action.nargs == 0 and isinstance(action.const, bool)
-        # Only a load may have a list of names as its header.
-        if action.dest == "header" and options.command == "load" and isinstance(value, list):
-            continue
-        if is_switch and value is not None and not isinstance(value, bool):
+        expected = None if value is None else _expected(action, value, options.command)
+        if expected is not None:
             raise ValueError(
-                f"{os.fspath(options.config)}: {action.dest} is true or false, but is {value!r}"
-            )
-    # These options take several values, so their value in a TOML file must be a list, even for a
-    # single host.
-    for name in ("hosts", "to_hosts"):
-        value = file_options.get(name)
-        if value is not None and not isinstance(value, list):
-            raise ValueError(
-                f"{os.fspath(options.config)}: {name} is a list, but is {value!r}: write "
-                f"{name} = [{json.dumps(value)}]"
+                f"{os.fspath(options.config)}: {action.dest} is {expected}, but is {value!r}"
+                f"{_list_advice(action, value)}"
             )
     return {name: Path(value) if name in _PATHS else value for name, value in file_options.items()}
+
+
+def _expected(action: argparse.Action, value: object, command: str) -> str | None:
+    """Return what the value of an option should be, if a TOML file has a value of another type.
+
+    :param action: the option.
+    :param value: its value in the file. A number may also be a string, which argparse converts.
+    :param command: the name of the command.
+    :returns: for example "a string"; None if the type of `value` is suitable.
+    """
+    is_texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if action.nargs == 0:
+        # Only a load may have a list of names as its header.
+        if action.dest == "header" and command == "load" and is_texts:
+            return None
+        # Python would take any string for True, even "false".
+        return None if isinstance(value, bool) else "true or false"
+    # These options take several values, so their value must be a list, even for a single host.
+    if action.nargs == "+":
+        return None if is_texts else "a list of strings"
+    if isinstance(value, str):
+        return None
+    if action.type in (int, float):
+        is_number = isinstance(value, (int, float) if action.type is float else int)
+        expected = "a whole number" if action.type is int else "a number"
+        return None if is_number and not isinstance(value, bool) else expected
+    if action.dest == "decimals":
+        is_pair = isinstance(value, list) and [*map(type, value)] == [int, int]
+        return None if is_pair else "a precision and a scale, as [38, 10]"
+    if action.dest == "columns" and command == "load" and isinstance(value, dict):
+        is_named = all(isinstance(name, str) for name in value.values())
+        return None if is_named else "a table of column names"
+    if getattr(action, "is_repeated", False) or action.dest in ("columns", "ignore"):
+        return None if is_texts else "a string or a list of strings"
+    return "a string"
+
+
+def _list_advice(action: argparse.Action, value: object) -> str:
+    """Return how to write a single string for an option that takes a list; "" for other values."""
+    if action.nargs != "+" or not isinstance(value, str):
+        return ""
+    return f": write {action.dest} = [{json.dumps(value)}]"
 
 
 def _without_negations(file_options: Mapping[str, Any], path: str) -> dict[str, Any]:

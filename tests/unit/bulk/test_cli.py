@@ -149,7 +149,7 @@ def test_a_file_of_options(
         ('password = "x"', "has an unknown option 'password'"),
         ("maxerrors = 5", "has an unknown option 'maxerrors'; did you mean 'max_errors'?"),
         ("max-errors = 5", "has an unknown option 'max-errors'; did you mean 'max_errors'?"),
-        ('hosts = "10.0.0.1"', "hosts is a list, but is '10.0.0.1': write hosts = [\"10.0.0.1\"]"),
+        ('hosts = "a"', "hosts is a list of strings, but is 'a': write hosts = [\"a\"]"),
         ('table = "x"', "has an unknown option 'table'"),
         ("port =", "Invalid value"),
     ):
@@ -486,6 +486,101 @@ def test_switches_in_a_file_are_true_or_false(
     path.write_text('header = ["id", "n"]\n')
     if command.startswith("load"):
         assert cli.main([*command.split(), "--config", str(path)]) == 0
+
+
+COMMANDS = ["load ks.t a.csv", "unload ks.t out", "copy ks.t ks.u --to-hosts b", "count ks.t"]
+# Values of the types that a TOML file can have.
+TOML_VALUES = ["5", "true", "[]", "[1]", '["a"]', '{a = "b"}', "2026-01-01"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib came with Python 3.11")
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("value", TOML_VALUES)
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
+def test_no_value_in_a_file_ends_in_a_traceback(
+    calls: Calls,
+    copies: list[Any],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    value: str,
+) -> None:
+    """An option whose value in a TOML file has a wrong type is refused in one line of text."""
+    monkeypatch.setattr("getpass.getpass", lambda *prompts: "word")
+    path = tmp_path / "options.toml"
+    arguments = [*command.split(), "--config", str(path)]
+    _, parsers = cli._parser()
+    for action in parsers[arguments[0]]._actions:
+        if action.dest.startswith("_") or action.dest in {"help", *cli._NOT_IN_FILES}:
+            continue
+        path.write_text(f"{action.dest} = {value}\n")
+        try:
+            status: Any = cli.main(arguments)
+        except SystemExit as error:
+            status = error.code
+        assert status in (0, 1, 2)
+        last_lines = capsys.readouterr().err.splitlines()[-1:]
+        assert status == 0 or "error: " in last_lines[0], (action.dest, last_lines)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib came with Python 3.11")
+@pytest.mark.parametrize(
+    ("command", "line", "expected"),
+    [
+        ("unload ks.t out", "decimals = [38]", "decimals is a precision and a scale, as [38, 10]"),
+        ("unload ks.t out", "decimals = [3.5, 1]", "decimals is a precision and a scale"),
+        ("unload ks.t out", "null = ['a']", "null is a string"),
+        ("unload ks.t out", "columns = [1]", "columns is a string or a list of strings"),
+        ("unload ks.t out", "columns = {a = 'b'}", "columns is a string or a list of strings"),
+        ("load ks.t a.csv", "columns = {a = 1}", "columns is a table of column names"),
+        ("load ks.t a.csv", "ignore = 5", "ignore is a string or a list of strings"),
+        ("load ks.t a.csv", "header = [1]", "header is true or false"),
+        ("load ks.t a.csv", "max_errors = true", "max_errors is a whole number"),
+        ("load ks.t a.csv", "ttl = 1.5", "ttl is a whole number"),
+        ("count ks.t", "timeout = [1]", "timeout is a number"),
+        ("count ks.t", "hosts = [1]", "hosts is a list of strings"),
+        ("count ks.t", "user = 5", "user is a string"),
+        ("count ks.t", "cafile = 5", "cafile is a string"),
+    ],
+)
+def test_values_of_a_wrong_type_in_a_file_name_the_option(
+    calls: Calls, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    command: str, line: str, expected: str,
+) -> None:  # fmt: skip
+    """The error says what the value of the option should be."""
+    path = tmp_path / "options.toml"
+    path.write_text(line + "\n")
+    with pytest.raises(SystemExit) as caught:
+        cli.main([*command.split(), "--config", str(path)])
+    assert caught.value.code == 2
+    assert expected in capsys.readouterr().err.replace("--", "").replace("max-e", "max_e")
+    assert not calls.method_calls
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib came with Python 3.11")
+@pytest.mark.parametrize(
+    ("command", "name", "value", "expected"),
+    [
+        ("unload ks.t out", "decimals", "[38, 10]", (38, 10)),
+        ("unload ks.t out", "decimals", '"38,10"', (38, 10)),
+        ("unload ks.t out", "decimals", '"text"', "text"),
+        ("unload ks.t out", "page_size", '"7"', 7),
+        ("load ks.t a.csv", "columns", '{field = "c"}', {"field": "c"}),
+        ("load ks.t a.csv", "ignore", '["a", "b"]', ["a", "b"]),
+        ("load ks.t a.csv", "null", '["", "NULL"]', ["", "NULL"]),
+        ("count ks.t", "timeout", "5", 5),
+    ],
+)
+def test_values_in_a_file_may_be_of_each_type_of_the_function(
+    calls: Calls, tmp_path: Path, command: str, name: str, value: str, expected: object
+) -> None:
+    """Lists and tables of a TOML file are passed to the function as they are."""
+    path = tmp_path / "options.toml"
+    path.write_text(f"{name} = {value}\n")
+    assert cli.main([*command.split(), "--config", str(path)]) == 0
+    assert calls.method_calls[0][2][name] == expected
 
 
 @pytest.mark.parametrize(
