@@ -90,10 +90,14 @@ class _Wkb:
 def _packed_points(points: tuple[tuple[float, float], ...]) -> bytes:
     """Encode the coordinates of points as little-endian doubles."""
     numbers = [number for point in points for number in point]
-    try:
-        return struct.pack(f"<{2 * len(points)}d", *numbers)
-    except struct.error:
-        refuse_type(points, "a sequence of pairs of numbers")
+    if coerce.are_plain_numbers(numbers):
+        try:
+            return struct.pack(f"<{len(numbers)}d", *numbers)
+        except struct.error:
+            pass  # an integer is too large: the function below raises the error
+    # struct would accept numbers that do not fit, or lose a part: see `are_plain_numbers`.
+    reals = [coerce.real_number(number, "double") for number in numbers]
+    return struct.pack(f"<{len(reals)}d", *reals)
 
 
 def _encode_point(value: object) -> bytes:

@@ -5,12 +5,15 @@ Values are encoded and decoded, and damaged bytes are refused.
 
 from __future__ import annotations
 
+import decimal
 import struct
 from typing import Any
 
+import numpy
 import pytest
 
 from cassandra import cqltypes as t
+from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError
 from cassandra.errors import DecodeError
 from cassandra.sentinels import EMPTY
 from cassandra.util import OPEN_BOUND, DateRange, DateRangeBound, LineString, Point, Polygon
@@ -70,6 +73,34 @@ def test_shapes_are_encoded_and_decoded(cqltype: Any, shape: Any, text: str, par
             cqltype.from_binary(data[:kept_bytes], 4)
     with pytest.raises(DecodeError, match="1 bytes left over"):
         cqltype.from_binary(data + b"x", 4)
+
+
+@pytest.mark.parametrize(
+    ("number", "error", "message"),
+    [
+        (decimal.Decimal("1E+400"), EncodeValueError, "is out of the range of double"),
+        (numpy.longdouble("1e400"), EncodeValueError, "is out of the range of double"),
+        (10**400, EncodeValueError, "is out of the range of double"),
+        (numpy.complex128(1 + 2j), EncodeTypeError, "is not a real number"),
+        (numpy.timedelta64(5, "s"), EncodeTypeError, "is not a number"),
+        (numpy.ma.masked, EncodeTypeError, "it stands for null"),
+        (None, EncodeTypeError, "is not a number"),
+        ("1", EncodeTypeError, "is not a number"),
+    ],
+    ids=lambda value: repr(value)[:20],
+)
+def test_coordinates_that_are_no_doubles_are_refused(
+    number: Any, error: type[Exception], message: str
+) -> None:
+    """A coordinate is checked like the value of a double; usual numbers of any class are taken."""
+    for cqltype, shape in (
+        (t.PointType, Point(1.0, number)),
+        (t.LineStringType, LineString([A, (number, 2)])),
+    ):
+        with pytest.raises(error, match=message):
+            cqltype.serialize(shape, 4)
+    usual = Point(decimal.Decimal("1.5"), numpy.float32(2))  # type: ignore[arg-type]
+    assert t.PointType.serialize(usual, 4) == t.PointType.serialize(Point(1.5, 2.0), 4)
 
 
 @pytest.mark.parametrize(
