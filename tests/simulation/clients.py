@@ -606,6 +606,11 @@ class Clients:
             statement = user.copied
         await user.session.execute(statement, (event.parameter, event.parameter))
 
+    async def do_prepare_typed(self, user: User, event: PlannedEvent) -> None:
+        """Prepare the statement of the table that is created again with other types anew."""
+        user.prepared.pop(TYPED_INSERT, None)
+        await self.prepared(user, TYPED_INSERT)
+
     async def do_refresh(self, user: User, event: PlannedEvent) -> None:
         """Let the driver read the list of nodes, or the schema."""
         if event.parameter % 2:

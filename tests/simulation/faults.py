@@ -618,15 +618,38 @@ class Faults:
                     node.send_event("SCHEMA_CHANGE", "UPDATED", "TABLE", "ka", "w")
 
     async def do_create_again(self, event: PlannedEvent) -> None:
-        """Drop a table, and create it again with another type; see `TypedTable`."""
+        """Drop a table, and create it again with another type; see `TypedTable`.
+
+        In a third of the cases, the clients' control connections break before the events. In
+        another third, the clients are preparing the statement, and one node answers late.
+        """
         typed = self.simulation.store.typed
         if typed is None:
             return
+        if event.target_index % 3 == 0:
+            self._break_control_connections()
+        elif event.target_index % 3 == 1:
+            await self._begin_to_prepare(self.node(event))
         typed.create_again()
         for node in self.simulation.fake.nodes:
             for change in ("DROPPED", "CREATED"):
                 if node.is_running:
                     node.send_event("SCHEMA_CHANGE", change, "TABLE", KEYSPACE, NAME)
+
+    def _break_control_connections(self) -> None:
+        for node in self.simulation.fake.nodes:
+            for connection in node.connections:
+                if connection.event_types:
+                    connection.end(reset=True)
+
+    async def _begin_to_prepare(self, slow_node: Any) -> None:
+        """Let each client prepare the statement of the table, which one node answers later."""
+        simulation = self.simulation
+        slow_node.prepare_lag = 1.5
+        for number in range(len(simulation.clients.users)):
+            simulation.clients.start(PlannedEvent(0.0, "prepare_typed", number))
+        await asyncio.sleep(0.3)
+        simulation.loop.call_later(0.0, setattr, slow_node, "prepare_lag", 0.0)
 
     async def do_schema_change(self, event: PlannedEvent) -> None:
         """Let another client change the schema through a node."""

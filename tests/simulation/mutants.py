@@ -36,8 +36,9 @@ from cassandra.engine.control import connection as control, doubts
 from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
 from cassandra.engine.hosts import debouncing, reconnect, status_events, watch
 from cassandra.engine.pools.pool import HostPool
-from cassandra.engine.prepare import reprepare
+from cassandra.engine.prepare import registry, reprepare
 from cassandra.engine.prepare.changed_types import ChangedTypes
+from cassandra.engine.prepare.statements import Preparer
 from cassandra.engine.schema.refreshing import SchemaRefresher
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import retry
@@ -397,6 +398,21 @@ def failed_readings_are_not_repeated(correct: Any) -> Any:
 @mutant("schema versions are not compared on another node", SchemaRefresher, "on_moved")
 def schema_versions_are_not_compared(correct: Any) -> Any:
     return _nothing
+
+
+@mutant("copies of prepared statements are not known", registry, "existing_statements")
+def copies_are_not_known(correct: Any) -> Any:
+    return list
+
+
+@mutant("changes during a preparation are not noted", Preparer, "note_change")
+def changes_are_not_noted(correct: Any) -> Any:
+    return _nothing
+
+
+@mutant("statements that cannot be compared count as unchanged", ChangedTypes, "_is_unknown")
+def unknown_types_are_trusted(correct: Any) -> Any:
+    return lambda self, prepared: False
 
 
 # -- the blocking API ------------------------------------------------------------------------------
