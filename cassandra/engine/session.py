@@ -139,7 +139,8 @@ class EngineSession(ObservedSession):
 
         :param wait_for_all: False to return soon after the first pool is ready, True to wait until
             each pool is open or has failed.
-        :raises NoHostAvailable: with the error of each host, if no pool could be opened.
+        :raises NoHostAvailable: with the error of each host, if no pool could be opened, and
+            requests may not use the control connection.
         """
         # Include hosts whose `is_up` is None. Nobody has tried to connect to them yet; opening a
         # pool shows whether they are up.
@@ -147,7 +148,9 @@ class EngineSession(ObservedSession):
         opening = [self.core.spawn(self.add_pool(host)) for host in hosts if self._wants_pool(host)]
         if not self.core.query_fallback.opens_pools:
             return
-        if not opening:
+        # If the application has allowed it, a session without pools uses the control connection.
+        # It opens pools when hosts come up, or when the policies begin to use hosts.
+        if not opening and not self.core.query_fallback.is_allowed:
             raise NoHostAvailable(self._no_host_message(), {})
         for task in opening:
             self._background.add(task)

@@ -15,11 +15,11 @@ from cassandra import InvalidRequest, aio
 from cassandra.cluster import Cluster, ControlConnectionQueryFallback, NoHostAvailable
 from cassandra.engine.control.query_fallback import fallback_of
 from cassandra.errors import ConnectionException
-from cassandra.policies import RoundRobinPolicy
-from cassandra.testing.fake import FakeCluster, FakeNode, error, rows, silence
+from cassandra.policies import ConstantReconnectionPolicy, HostFilterPolicy, RoundRobinPolicy
+from cassandra.testing.fake import FakeCluster, FakeNode, Scylla, error, rows, silence
 from cassandra.testing.fake.refusals import ErrorCode
 from tests.unit.engine.faults import call_in_thread, exception_of
-from tests.waiting import until_on_loop
+from tests.waiting import until, until_on_loop
 
 Mode = ControlConnectionQueryFallback
 
@@ -125,6 +125,68 @@ def test_connect_succeeds_without_a_pool(node: FakeNode) -> None:
         assert not session._engine.pools
         assert session.execute("SELECT 1").one() == (1,)
         assert node.queries("SELECT 1")[-1].connection.keyspace == "ks"
+
+
+def ignore_all_hosts() -> HostFilterPolicy:
+    """Return a policy for which no host is used, so that a session wants no pool."""
+    return HostFilterPolicy(RoundRobinPolicy(), lambda host: False)
+
+
+@pytest.mark.parametrize("loops", [1, 2])
+def test_connect_succeeds_if_the_policy_ignores_all_hosts(node: FakeNode, loops: int) -> None:
+    """A session that wants no pool sends its requests over the control connection."""
+    policy = ignore_all_hosts()
+    with cluster_with_mode(
+        node, Mode.Fallback, load_balancing_policy=policy, loops=loops
+    ) as cluster:
+        session = cluster.connect("ks", wait_for_all_pools=True)
+        assert session.execute("SELECT 1").one() == (1,)
+        statement = session.prepare("SELECT 1 FROM t WHERE k = ?")
+        session.execute(statement, (1,))
+        assert node.opened == 1
+        assert node.queries("SELECT 1")[-1].connection.keyspace == "ks"
+
+
+def test_each_connect_succeeds_if_all_hosts_are_down() -> None:
+    """Sessions use the control connection as well if the hosts are known to be down already.
+
+    The node with the control connection has no tokens, so that it is no host. When another host is
+    up again, the sessions use it.
+    """
+    with FakeCluster(2, scylla=Scylla(1)) as nodes:
+        voter, other = nodes.nodes
+        voter.tokens = ()
+        nodes.prime("SELECT 1", rows([("v", "int")], [[1]]))
+        nodes.stop_node(other)
+        with cluster_with_mode(
+            voter,
+            Mode.Fallback,
+            load_balancing_policy=RoundRobinPolicy(),
+            reconnection_policy=ConstantReconnectionPolicy(0.05, max_attempts=None),
+        ) as cluster:
+            sessions = [cluster.connect("ks") for _ in range(3)]
+            assert [host.is_up for host in cluster.metadata.all_hosts()] == [False]
+            for session in sessions:
+                assert session.execute("SELECT 1").one() == (1,)
+            nodes.start_node(other)
+            until(lambda: all(session._engine.pools for session in sessions))
+            for session in sessions:
+                assert session.execute("SELECT 1").one() == (1,)
+        queries = [request.connection.keyspace for request in other.queries("SELECT 1")]
+        assert queries == ["ks"] * 3
+
+
+async def test_asyncio_sessions_succeed_if_the_policy_ignores_all_hosts(node: FakeNode) -> None:
+    cluster = aio.Cluster(
+        [node.address],
+        port=node.port,
+        load_balancing_policy=ignore_all_hosts(),
+        allow_control_connection_query_fallback=Mode.Fallback,
+    )
+    async with cluster:
+        session = await cluster.connect("ks")
+        assert (await session.execute("SELECT 1")).one() == (1,)
+        assert node.opened == 1
 
 
 async def test_asyncio_sessions_use_the_fallback(node: FakeNode) -> None:
