@@ -219,6 +219,10 @@ class RequestSession(Protocol):
     def on_missing_pool(self, host: Host) -> None:
         """Called when a query plan has a host to which the session has no pool."""
 
+    @property
+    def host_without_tokens(self) -> Host | None:
+        """The host of the control connection if it is none of the cluster's hosts; else None."""
+
     def why_no_pool(self, host: Host) -> Exception:
         """Return the error that a request records for a host to which the session has no pool."""
 

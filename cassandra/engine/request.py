@@ -451,7 +451,11 @@ class Request(RequestBase):
         For each host that is down, the error says why the session has no connection to it.
         """
         hosts = self.session.core.metadata.all_hosts()
-        errors = {str(host): self.session.why_no_pool(host) for host in hosts if not host.is_up}
+        unused = [host for host in hosts if not host.is_up]
+        # The plan may be empty because it should have been this host's, for which there is no pool.
+        if (voter := self.session.host_without_tokens) is not None:
+            unused.append(voter)
+        errors = {str(host): self.session.why_no_pool(host) for host in unused}
         reason = ""
         if unknown := unknown_local_datacenter([self.policy], hosts):
             reason = f"; {unknown}"

@@ -166,12 +166,20 @@ class EngineSession(ObservedSession):
             raise self.closed_error()
         if not self.pools and not self.core.query_fallback.is_allowed:
             errors = {str(host): error for host, error in self._pool_errors.items()}
+            if (voter := self.host_without_tokens) is not None:
+                errors[str(voter)] = self.why_no_pool(voter)
             raise NoHostAvailable("Unable to connect to any servers", errors) from fault_among(
                 errors.values()
             )
 
     def _no_host_message(self) -> str:
-        """Return the message for a session without any host to connect to.
+        """Return the message for a session without any host to connect to."""
+        message = self._why_no_host()
+        voter = self.host_without_tokens
+        return message if voter is None else f"{message}; {self.why_no_pool(voter)}"
+
+    def _why_no_host(self) -> str:
+        """Return why the policies use none of the hosts.
 
         Usually the reason is a wrong name of a data centre in a policy, so look for that first.
         """
@@ -491,9 +499,26 @@ class EngineSession(ObservedSession):
             return host.last_failure
         return error
 
+    @property
+    def host_without_tokens(self) -> Host | None:
+        """The host of the control connection if it is none of the cluster's hosts; else None.
+
+        Such a host is a node of ScyllaDB without tokens (see `NodeListReader.read`). Applications
+        may have named it on purpose, so errors must say why it gets no requests.
+        """
+        host = self.core.control.current_host
+        return None if host in self.core.metadata.all_hosts() else host
+
     def why_no_pool(self, host: Host) -> Exception:
         """Return the error that a request records for `host` if the session has no pool to it."""
         error = self.pool_error(host)
+        if host == self.host_without_tokens:
+            return ConnectionException(
+                f"{host.endpoint} has no tokens, so it gets no requests "
+                "(allow_control_connection_query_fallback lets requests that name no host use the "
+                "control connection)",
+                host.endpoint,
+            )
         if error is None and host not in self.core.metadata.all_hosts():
             return ConnectionException(
                 f"{host} is not in this cluster, or has left it: session.cluster.metadata."

@@ -114,6 +114,11 @@ class _Control:
     def __init__(self, first_loop: FirstLoop) -> None:
         self._first_loop = first_loop
 
+    @property
+    def current_host(self) -> Host | None:
+        """The host of the control connection; None if there is no control connection now."""
+        return self._first_loop.core.control.current_host
+
     def on_host_up(self) -> None:
         """Report that a host was reached, so that the control connection can try to reconnect."""
         self._first_loop.call(self._first_loop.core.control.on_host_up)

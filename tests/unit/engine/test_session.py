@@ -88,6 +88,7 @@ class FakeCore:
         self.throttler: Any = None
         self.wake_queue = None
         self.metadata = SimpleNamespace(all_hosts=lambda: list(self.known_hosts), tablets=None)
+        self.control = SimpleNamespace(current_host=None)
         self.listeners = SimpleNamespace(policies=[])
         self.query_fallback = SimpleNamespace(
             opens_pools=True, is_allowed=False, release=self.recorder("released")
