@@ -31,6 +31,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import Context
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -710,14 +711,33 @@ class RealThread:
             self._over.release()  # let the next caller pass, too
 
 
+# Threads take the argument `context` from Python 3.14 on.
+_THREADS_TAKE_CONTEXTS = sys.version_info >= (3, 14)
+
+
+def daemon_thread(target: Callable[..., object], name: str, *args: object) -> threading.Thread:
+    """Return a daemon thread that is not started yet, and that begins in an empty context.
+
+    The option ``thread_inherit_context`` of Python, which free-threaded builds switch on, starts a
+    thread in a copy of its starter's context. A thread of the driver lives much longer than, for
+    example, the web request that has started it, and would keep the values of that request.
+
+    :param target: the function that the thread calls.
+    :param name: the name of the thread.
+    :param args: the arguments of `target`.
+    """
+    arguments: dict[str, Any] = {"context": Context()} if _THREADS_TAKE_CONTEXTS else {}
+    return threading.Thread(target=target, args=args, name=name, daemon=True, **arguments)
+
+
 def new_thread(target: Callable[[], None], name: str) -> threading.Thread | RealThread:
-    """Return a real daemon thread that is not started yet."""
+    """Return a real daemon thread that is not started yet. It begins in an empty context."""
     simulated = simulation()
     if simulated is not None:
         thread: threading.Thread = simulated.new_thread(target, name)
         return thread
     if green_library() is None:
-        return threading.Thread(target=target, name=name, daemon=True)
+        return daemon_thread(target, name)
     # This thread is like a daemon: at exit, Python does not wait for threads that were started
     # through `_thread`.
     return RealThread(target)
@@ -727,7 +747,8 @@ def new_user_thread(target: Callable[[], None], name: str) -> threading.Thread:
     """Return a daemon thread that is not started yet.
 
     The thread is a greenlet if gevent or eventlet has patched threads, and a simulated thread in a
-    simulation.
+    simulation. It ends with the work for which it was started. So it may inherit the context of its
+    starter: see `daemon_thread`.
     """
     simulated = simulation()
     if simulated is not None:

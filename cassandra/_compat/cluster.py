@@ -8,6 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextvars import Context
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from cassandra import concurrent
@@ -26,6 +27,17 @@ else:
 T = TypeVar("T")
 
 
+class _Executor(ThreadPoolExecutor):
+    """An executor whose threads begin in an empty context.
+
+    A thread that inherits the context of the first call that is submitted would keep it: see
+    `cassandra._threads.daemon_thread`.
+    """
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        return Context().run(super().submit, *args, **kwargs)
+
+
 class CompatCluster:
     """Methods of cassandra-driver that are added to `cassandra.cluster.Cluster`."""
 
@@ -42,7 +54,7 @@ class CompatCluster:
     def executor(self) -> Executor:
         """The threads for work of the application, which `Session.submit` uses."""
         if self._executor is None:
-            self._executor = ThreadPoolExecutor(self.executor_threads, "cassandra-executor")
+            self._executor = _Executor(self.executor_threads, "cassandra-executor")
         return self._executor
 
     def on_up(self, host: Host) -> None:

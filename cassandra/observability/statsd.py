@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._habits import warn_of_milliseconds
 from cassandra._logs import Log
+from cassandra._threads import daemon_thread
 from cassandra.observability.counters import ClusterGauges, RequestCounters, checked_cluster
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ class StatsReporter:
                 except Exception:
                     log.exception("a report to StatsD failed")
 
-        threading.Thread(target=report_repeatedly, name="cassandra-statsd", daemon=True).start()
+        daemon_thread(report_repeatedly, "cassandra-statsd").start()
 
     def stop(self) -> None:
         """Stop the reports that `start` has started."""

@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import logging
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextvars import Context, ContextVar
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +22,7 @@ from cassandra import _threads
 from cassandra._threads import (
     GreenEvent,
     RealThread,
+    daemon_thread,
     green_library,
     in_own_greenlet,
     new_thread,
@@ -163,6 +166,81 @@ def test_without_a_library_waiters_are_locks_and_threads_are_threads() -> None:
     assert lock.acquire(timeout=1) is True
     assert isinstance(new_thread(print, "name"), threading.Thread)
     assert in_own_greenlet(print) is print
+
+
+class RecordedThread(threading.Thread):
+    """A thread that takes the argument `context`, as the threads of Python 3.14 do."""
+
+    def __init__(self, *, context: Context | None = None, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.context = context
+
+
+@pytest.mark.parametrize("make_thread", [new_thread, daemon_thread])
+def test_threads_begin_in_an_empty_context(
+    monkeypatch: pytest.MonkeyPatch, make_thread: Callable[..., Any]
+) -> None:
+    """From Python 3.14 on, each thread gets an empty context of its own.
+
+    Otherwise the thread may keep the context of the thread that has started it.
+    """
+    monkeypatch.setattr(_threads, "_THREADS_TAKE_CONTEXTS", True)
+    monkeypatch.setattr(threading, "Thread", RecordedThread)
+    variable: ContextVar[str] = ContextVar("variable")
+    variable.set("of the request that connects")
+    threads = [make_thread(print, "name") for _ in range(2)]
+    assert all(thread.daemon and thread.name == "name" for thread in threads)
+    assert [dict(thread.context) for thread in threads] == [{}, {}]
+    # A context cannot be entered by two threads at the same time.
+    assert threads[0].context is not threads[1].context
+
+
+def test_earlier_threads_get_no_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before Python 3.14, threads do not take a context."""
+    monkeypatch.setattr(_threads, "_THREADS_TAKE_CONTEXTS", False)
+    monkeypatch.setattr(threading, "Thread", RecordedThread)
+    assert new_thread(print, "name").context is None  # type: ignore[union-attr]
+
+
+INHERITING = """
+import gc, threading, weakref
+from contextvars import ContextVar, copy_context
+
+from cassandra.cluster import Cluster
+from cassandra.testing.fake import FakeNode
+
+variable = ContextVar("variable")
+
+
+class Request:
+    pass
+
+
+def connect():
+    request = Request()
+    variable.set(request)
+    cluster = Cluster([node.address], port=node.port)
+    cluster.connect().execute("SELECT * FROM system.local")
+    cluster.executor.submit(print).result()
+    return cluster, weakref.ref(request)
+
+
+node = FakeNode().start()
+cluster, request = copy_context().run(connect)
+gc.collect()
+assert request() is None, [
+    thread.name for thread in threading.enumerate() if variable in (thread._context or ())
+]
+cluster.shutdown()
+node.stop()
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="threads inherit no context")
+def test_threads_do_not_keep_the_context_of_connect() -> None:
+    """If threads inherit contexts, the values of the caller of `connect` can be freed."""
+    command = [sys.executable, "-X", "thread_inherit_context=1", "-c", INHERITING]
+    subprocess.run(command, check=True, timeout=WAIT)
 
 
 @pytest.mark.parametrize(

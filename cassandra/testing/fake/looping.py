@@ -17,6 +17,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from cassandra._threads import daemon_thread
+
 T = TypeVar("T")
 
 
@@ -49,7 +51,7 @@ class NodeThread:
         self._is_drain_scheduled = False
         # Maps a listening socket to the tasks that set up its new connections.
         self._accepting: dict[Listening, set[asyncio.Task[Any]]] = {}
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = daemon_thread(self._run, name)
         self._thread.start()
 
     def _run(self) -> None:

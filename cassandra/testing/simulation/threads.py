@@ -56,7 +56,7 @@ class _Carrier:
     def __init__(self) -> None:
         self._work: Callable[[], None] | None = None  # runs the current strand; None without one
         self._is_due = threading.Semaphore(0)  # released when there is work
-        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread = _threads.daemon_thread(self._run, "idle")
         self.thread.start()
 
     def run(self, work: Callable[[], None] | None, name: str = "idle") -> None:
