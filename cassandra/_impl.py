@@ -100,7 +100,8 @@ def twin(name: str, impl: str) -> ModuleType:
         if "Interpreter change" in str(error) or "in subinterpreters" in str(error):
             advice = (
                 "Compiled modules work in the first interpreter of a process that imports them: "
-                "set CASS_DRIVER_IMPL=python for others"
+                "set CASS_DRIVER_IMPL=python for others, and use cassandra.aio in isolated ones "
+                "(concurrent.interpreters)"
             )
         raise ImportError(
             f"the compiled module cassandra._accel.{name} cannot be loaded: {error}. {advice}"

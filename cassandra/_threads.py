@@ -725,19 +725,46 @@ def daemon_thread(target: Callable[..., object], name: str, *args: object) -> th
     :param target: the function that the thread calls.
     :param name: the name of the thread.
     :param args: the arguments of `target`.
+    :raises RuntimeError: if the interpreter allows no daemon threads.
     """
-    arguments: dict[str, Any] = {"context": Context()} if _THREADS_TAKE_CONTEXTS else {}
-    return threading.Thread(target=target, args=args, name=name, daemon=True, **arguments)
+    return _in_empty_context(target=target, args=args, name=name, daemon=True)
 
 
-def new_thread(target: Callable[[], None], name: str) -> threading.Thread | RealThread:
-    """Return a real daemon thread that is not started yet. It begins in an empty context."""
+def _in_empty_context(**arguments: Any) -> threading.Thread:
+    """Return a thread with these arguments, which begins in an empty context."""
+    if _THREADS_TAKE_CONTEXTS:
+        arguments["context"] = Context()
+    return threading.Thread(**arguments)
+
+
+def _brief_thread(target: Callable[[], None], name: str) -> threading.Thread:
+    """Return a `daemon_thread`; a thread that is no daemon if there are no daemon threads.
+
+    Isolated sub-interpreters (of `concurrent.interpreters`) have none. They wait for the thread at
+    their end, so it must end by itself.
+    """
+    try:
+        return daemon_thread(target, name)
+    except RuntimeError:
+        return _in_empty_context(target=target, name=name, daemon=False)
+
+
+def new_thread(
+    target: Callable[[], None], name: str, is_brief: bool = False
+) -> threading.Thread | RealThread:
+    """Return a real daemon thread that is not started yet. It begins in an empty context.
+
+    :param target: the function that the thread calls.
+    :param name: the name of the thread.
+    :param is_brief: True if the thread ends by itself; see `_brief_thread`.
+    :raises RuntimeError: if the interpreter allows no daemon threads, and `is_brief` is False.
+    """
     simulated = simulation()
     if simulated is not None:
         thread: threading.Thread = simulated.new_thread(target, name)
         return thread
     if green_library() is None:
-        return daemon_thread(target, name)
+        return _brief_thread(target, name) if is_brief else daemon_thread(target, name)
     # This thread is like a daemon: at exit, Python does not wait for threads that were started
     # through `_thread`.
     return RealThread(target)
@@ -754,7 +781,10 @@ def new_user_thread(target: Callable[[], None], name: str) -> threading.Thread:
     if simulated is not None:
         thread: threading.Thread = simulated.new_thread(target, name)
         return thread
-    return threading.Thread(target=target, name=name, daemon=True)
+    try:
+        return threading.Thread(target=target, name=name, daemon=True)
+    except RuntimeError:  # an isolated sub-interpreter: see `_brief_thread`
+        return threading.Thread(target=target, name=name, daemon=False)
 
 
 def start_user_thread(target: Callable[[], None], name: str) -> None:

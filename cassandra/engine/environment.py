@@ -262,7 +262,7 @@ async def _run_in_thread(on_end: Callable[[], object], function: Callable[..., T
             pass
 
     try:
-        new_thread(call_and_report, "cassandra-blocking").start()
+        new_thread(call_and_report, "cassandra-blocking", is_brief=True).start()
     except BaseException:  # for example, the system allows no more threads
         on_end()
         raise

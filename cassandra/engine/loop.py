@@ -415,7 +415,13 @@ class LoopThread:
         self.wake_queue = happy_path.WakeQueue()
         self._calls: set[_Call[Any]] = set()  # the calls of `run` that are still running
         # Use a daemon thread, so that an application that forgets `shutdown` can exit.
-        self._thread = new_thread(self._run, name)
+        try:
+            self._thread = new_thread(self._run, name)
+        except RuntimeError as error:
+            raise RuntimeError(
+                "the blocking API (cassandra.cluster) runs its event loop in a daemon thread, and "
+                f"{error}: use cassandra.aio here"
+            ) from None
         # The identifier of the thread while it runs. The thread itself removes it: after its end,
         # another thread may get the same identifier, and `Thread.is_alive` may still return True
         # while a thread is in `Thread.join`.

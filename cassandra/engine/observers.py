@@ -147,7 +147,7 @@ class _SlowObserver:
         """Start the thread, or wake it if it waits for events. The caller holds `_guard`."""
         if not self._is_running:
             self._is_running = True
-            new_thread(self._run, "cassandra-observer").start()
+            new_thread(self._run, "cassandra-observer", is_brief=True).start()
         elif self._is_waiting:
             self._is_waiting = False
             self._wake.release()

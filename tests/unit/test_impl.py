@@ -226,6 +226,7 @@ def test_a_compiled_module_in_a_subinterpreter_is_an_error_with_advice(
     tree.module("codecs").write_text(f"raise ImportError({reason!r})")
     process = tree.run("from cassandra._impl import codecs", impl="c")
     assert f"cannot be loaded: {reason}. Compiled modules work in the first" in process.stderr
+    assert "set CASS_DRIVER_IMPL=python for others, and use cassandra.aio in" in process.stderr
     assert "Install turbocql again" not in process.stderr
 
 

@@ -26,6 +26,7 @@ from cassandra._threads import (
     green_library,
     in_own_greenlet,
     new_thread,
+    new_user_thread,
     new_waiter,
 )
 from tests.waiting import WAIT, until
@@ -200,6 +201,32 @@ def test_earlier_threads_get_no_context(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(_threads, "_THREADS_TAKE_CONTEXTS", False)
     monkeypatch.setattr(threading, "Thread", RecordedThread)
     assert new_thread(print, "name").context is None  # type: ignore[union-attr]
+
+
+class NoDaemonThread(threading.Thread):
+    """A thread as in an isolated sub-interpreter, which allows no daemon threads."""
+
+    def __init__(self, *, daemon: bool | None = None, **arguments: Any) -> None:
+        if daemon:
+            raise RuntimeError("daemon threads are disabled in this (sub)interpreter")
+        super().__init__(daemon=daemon, **arguments)
+
+
+@pytest.mark.parametrize("make_thread", [partial(new_thread, is_brief=True), new_user_thread])
+def test_without_daemon_threads_brief_threads_are_others(
+    monkeypatch: pytest.MonkeyPatch, make_thread: Callable[..., threading.Thread]
+) -> None:
+    """If the interpreter allows no daemon threads, it waits for threads that end soon anyway."""
+    ended = threading.Event()
+    monkeypatch.setattr(threading, "Thread", NoDaemonThread)
+    thread = make_thread(ended.set, "name")
+    assert not thread.daemon
+    thread.start()
+    assert ended.wait(WAIT)
+    thread.join(WAIT)
+    # A thread that does not end by itself would keep the interpreter from exiting.
+    with pytest.raises(RuntimeError, match="daemon threads are disabled"):
+        new_thread(ended.set, "name")
 
 
 INHERITING = """

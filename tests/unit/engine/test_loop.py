@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 import threading
@@ -230,6 +231,28 @@ def test_the_loop_is_woken_once_for_many_work_items() -> None:
     for number in range(500):
         inbox.put(Work(started_numbers=[], number=number))
     assert loop.wake_ups == 1
+
+
+def test_without_daemon_threads_the_error_names_another_api(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An isolated sub-interpreter allows no daemon threads, so only asyncio works there."""
+
+    class NoDaemonThread:
+        def __init__(self, **arguments: Any) -> None:
+            raise RuntimeError("daemon threads are disabled in this (sub)interpreter")
+
+    loops: list[asyncio.AbstractEventLoop] = []
+
+    def make_loop() -> asyncio.AbstractEventLoop:
+        loops.append(new_event_loop())
+        return loops[0]
+
+    monkeypatch.setattr(threading, "Thread", NoDaemonThread)
+    with pytest.raises(RuntimeError, match=r"daemon threads are disabled.*: use cassandra\.aio"):
+        LoopThread("test-loop", make_loop)
+    gc.collect()
+    assert loops[0].is_closed()
 
 
 def test_run_returns_the_result_or_raises_the_error() -> None:
