@@ -468,14 +468,17 @@ class FakeNode(DefaultAnswers):
     @property
     def prepared(self) -> list[str]:
         """The CQL of all statements that are prepared on this node."""
-        return [prepared.query for prepared in self._prepared.values()]
+        # Copy the values first, because the node's thread may add statements in the meantime.
+        return [prepared.query for prepared in list(self._prepared.values())]
 
     def text_of(self, query_id: bytes) -> str | None:
         """Return the CQL of a prepared statement, or None if the node does not know the id.
 
         :param query_id: the id of the prepared statement.
         """
-        return self._prepared[query_id].query if query_id in self._prepared else None
+        # Look once: the test's thread may call `forget_prepared` in the meantime.
+        statement = self._prepared.get(query_id)
+        return None if statement is None else statement.query
 
     # -- faults ------------------------------------------------------------------------------------
 

@@ -702,3 +702,16 @@ def test_a_number_of_nodes_in_the_place_of_the_address() -> None:
         make(3)
     with pytest.raises(TypeError, match="the port of a node is a number, but is '9042'"):
         make(port="9042")
+
+
+class ForgottenSoon(dict[bytes, Any]):
+    """Statements that another thread forgets as soon as the node has found out that they exist."""
+
+    def __contains__(self, query_id: object) -> bool:
+        return True
+
+
+def test_statements_may_be_forgotten_while_the_node_looks_one_up(node: FakeNode) -> None:
+    """The test's thread may call `forget_prepared` at any time."""
+    node._prepared = ForgottenSoon()
+    assert node.text_of(b"id") is None
