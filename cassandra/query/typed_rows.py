@@ -490,9 +490,11 @@ _CONVERSIONS: dict[tuple[str, Any], Convert] = {
 }
 # The annotations that fit a list, set or map.
 _ABCS = collections.abc
-_LISTS = (list, _ABCS.Sequence, _ABCS.Collection, _ABCS.Iterable)
-_SETS = (set, frozenset, _ABCS.Set, _ABCS.Collection, _ABCS.Iterable)
-_MAPS = (dict, _ABCS.Mapping, _ABCS.Collection, _ABCS.Iterable)
+_COLLECTIONS = (_ABCS.Collection, _ABCS.Iterable, _ABCS.Container, _ABCS.Sized)
+_TUPLES = (_ABCS.Sequence, _ABCS.Reversible, *_COLLECTIONS)
+_LISTS = (list, _ABCS.MutableSequence, *_TUPLES)
+_SETS = (set, frozenset, _ABCS.Set, _ABCS.MutableSet, *_COLLECTIONS)
+_MAPS = (dict, _ABCS.Mapping, _ABCS.MutableMapping, *_COLLECTIONS)
 _UNIONS = (typing.Union, types.UnionType)  # the origins of ``Optional[X]`` and of ``X | None``
 
 
@@ -561,7 +563,7 @@ def _unwrap_annotation(annotation: Any) -> tuple[Any, bool]:
     """Return the annotation without its wrappers, and whether it allows None.
 
     For example, ``Annotated[int | None, ...]`` gives ``(int, True)``. The wrappers are Annotated,
-    NewType, Required, NotRequired, InitVar, type aliases, and a union with None.
+    NewType, Final, Required, NotRequired, InitVar, type aliases, and a union with None.
     """
     allows_none = False
     while True:
@@ -574,13 +576,17 @@ def _unwrap_annotation(annotation: Any) -> tuple[Any, bool]:
             if len(members) != 1:
                 return typing.Union[tuple(members)], allows_none  # noqa: UP007
             annotation = members[0]
-        elif origin is typing.Annotated or str(origin) in (
+        elif origin in (typing.Annotated, typing.Final) or str(origin) in (
             "typing.Required",
             "typing.NotRequired",
             "typing_extensions.Required",
             "typing_extensions.NotRequired",
         ):
             annotation = typing.get_args(annotation)[0]
+        elif annotation is typing.Final:  # type checkers take the type of the field's default
+            annotation = Any
+        elif str(annotation) in ("typing.LiteralString", "typing_extensions.LiteralString"):
+            annotation = str
         elif isinstance(annotation, typing.NewType):
             annotation = annotation.__supertype__
         elif isinstance(annotation, dataclasses.InitVar):
@@ -663,9 +669,24 @@ def _conversion_for_one(
     classes = _SCALARS.get(name)
     if classes is None:
         return None  # a custom type: do not convert the values of its codec
-    if not isinstance(annotation, type) or not any(issubclass(cls, annotation) for cls in classes):
+    # `typing.Hashable` is no class, but its origin is one.
+    cls = annotation if arguments else origin
+    if not isinstance(cls, type) or not _has_subclass(cls, classes):
         return _raise_mismatch(cql_type, annotation, column, field)
     return None
+
+
+def _has_subclass(cls: type[Any], classes: Iterable[type[Any]]) -> bool:
+    """Return True if one of `classes` is a subclass of `cls`.
+
+    Also return True if `cls` is a protocol that can only be checked by a type checker.
+    """
+    try:
+        return any(issubclass(other, cls) for other in classes)
+    except TypeError:
+        if getattr(cls, "_is_protocol", False):
+            return True
+        raise
 
 
 def _convert_by(convert: Convert, value: object) -> object:
@@ -734,7 +755,7 @@ def _conversion_of_set(
         _conversion_for(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
     )
     if convert_element is None:
-        return make_set if origin in (set, frozenset) else _unchanged
+        return make_set if origin in (set, frozenset, _ABCS.MutableSet) else _unchanged
     return partial(_convert_elements, make_set, convert_element)
 
 
@@ -751,7 +772,7 @@ def _conversion_of_map(
     if convert_key is None and convert_value is None:
         # If the keys are unhashable, the decoder returns another Mapping class instead of a dict.
         # So convert the map if the annotation is dict itself, and not if it is an abstract class.
-        return dict if origin is dict else _unchanged
+        return dict if origin in (dict, _ABCS.MutableMapping) else _unchanged
     key_converter, value_converter = convert_key or _unchanged, convert_value or _unchanged
     return lambda items: {key_converter(k): value_converter(v) for k, v in items.items()}
 
@@ -763,9 +784,8 @@ def _conversion_of_tuple(
 
     Return None if no element needs a conversion.
     """
-    # The decoder returns a tuple. A tuple also fits the abstract classes in `_LISTS`, but not
-    # `list`.
-    if origin is not tuple and origin not in _LISTS[1:]:
+    # The decoder returns a tuple, which also fits the abstract classes in `_TUPLES`.
+    if origin is not tuple and origin not in _TUPLES:
         return _raise_mismatch(cql_type, annotation, column, field)
     subtypes = cql_type.subtypes
     # ``tuple`` and ``tuple[int, ...]`` allow any length.

@@ -13,11 +13,33 @@ import gc
 import ipaddress
 import re
 import struct
+import typing
 import uuid
 import weakref
-from collections.abc import Mapping, Sequence, Set as AbstractSet
+from collections.abc import (
+    Container,
+    Hashable,
+    Mapping,
+    MutableMapping,
+    MutableSequence,
+    MutableSet,
+    Reversible,
+    Sequence,
+    Set as AbstractSet,
+    Sized,
+)
 from dataclasses import InitVar, dataclass, field, make_dataclass
-from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, TypedDict
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    NewType,
+    Optional,
+    Protocol,
+    TypedDict,
+)
 
 import pytest
 
@@ -277,6 +299,12 @@ class Zone(str, enum.Enum):
     NORTH = "n"
 
 
+class Unchecked(Protocol):
+    """A protocol that only type checkers can check."""
+
+    def bit_length(self) -> int: ...
+
+
 UserId = NewType("UserId", int)
 ANY_ADDRESS = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -290,6 +318,23 @@ SCALARS: list[tuple[str, Any, Any, Any]] = [
     ("Int32Type", 1, Any, 1),
     ("Int32Type", 1, object, 1),
     ("Int32Type", 1, int | str, 1),
+    ("Int32Type", 1, Final[int], 1),
+    ("Int32Type", 1, Final, 1),
+    ("UTF8Type", None, Final[str | None], None),
+    ("UTF8Type", "red", Final[Annotated[Colour, "x"]], Colour.RED),
+    ("ListType(UTF8Type)", None, Final[list[str]], []),
+    ("Int32Type", 1, Hashable, 1),
+    ("Int32Type", 1, typing.Hashable, 1),
+    ("Int32Type", 1, typing.SupportsInt, 1),
+    ("Int32Type", 1, Unchecked, 1),
+    ("UTF8Type", "red", getattr(typing, "LiteralString", str), "red"),
+    ("ListType(Int32Type)", [1, 2], MutableSequence[int], [1, 2]),
+    ("ListType(Int32Type)", [1, 2], Reversible[int], [1, 2]),
+    ("SetType(Int32Type)", {1, 2}, MutableSet[int], {1, 2}),
+    ("ListType(Int32Type)", [1, 2], Container[int], [1, 2]),
+    ("MapType(UTF8Type,Int32Type)", {"n": 1}, MutableMapping[str, int], {"n": 1}),
+    ("ListType(Int32Type)", [1, 2], Sized, [1, 2]),
+    ("TupleType(UTF8Type,Int32Type)", ("n", 1), Reversible, ("n", 1)),
     ("UTF8Type", "red", Colour, Colour.RED),
     ("Int32Type", 2, Level, Level.HIGH),
     ("UTF8Type", "n", Zone, Zone.NORTH),
