@@ -122,6 +122,10 @@ def flags_of(module: str) -> list[str]:
     return ["-O2" if module in COLD else "-O3", "-g0", "-Wno-unreachable-code"]
 
 
+# The versions of Cython whose code is wrong; pyproject.toml excludes them, too.
+WRONG_CYTHON = "3.3."
+
+
 def extensions() -> list[Extension]:
     """Translate the .pyx files with Cython, and return the extensions for setuptools to compile.
 
@@ -138,7 +142,15 @@ def extensions() -> list[Extension]:
         return []
     # Without Cython, install the pure Python version, unless the extensions are required.
     try:
+        import Cython
         from Cython.Build import cythonize
+
+        if getattr(Cython, "__version__", "").startswith(WRONG_CYTHON):
+            # This also happens with --no-build-isolation, where pip does not choose the version.
+            raise ImportError(
+                f"Cython {Cython.__version__} generates code that frees an object twice after a "
+                "MemoryError in a list comprehension: pip install 'Cython>=3.1,<3.3'"
+            )
     except ImportError as error:
         if must:
             sys.exit(

@@ -288,6 +288,21 @@ def test_a_switch_disables_all_extensions(run_setup: Any, switch: str) -> None:
         run_setup(BUILD_EXTENSIONS_ARE_MUST="1")
 
 
+def test_a_cython_whose_code_is_wrong_is_not_used(
+    run_setup: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The code of Cython 3.3 frees an item of a list comprehension twice after a MemoryError."""
+    cython = ModuleType("Cython")
+    monkeypatch.setitem(sys.modules, "Cython", cython)
+    cython.__dict__["__version__"] = "3.3.1"
+    assert run_setup() == []
+    assert "pip install 'Cython>=3.1,<3.3'" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="frees an object twice"):
+        run_setup(BUILD_EXTENSIONS_ARE_MUST="1")
+    cython.__dict__["__version__"] = "3.2.9"
+    assert run_setup() != []
+
+
 def test_without_cython_no_extension_is_built_or_with_must_setup_exits(
     run_setup: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
