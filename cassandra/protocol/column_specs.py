@@ -19,7 +19,12 @@ from cassandra.cqltypes.scalars import OPTIONS
 from cassandra.cqltypes.udt import UserType, with_subtypes
 from cassandra.errors import ProtocolError, UnknownContent
 from cassandra.limits import limits
-from cassandra.protocol.opcodes import RESULT_KIND_ROWS, ROWS_GLOBAL_TABLES_SPEC, ROWS_NO_METADATA
+from cassandra.protocol.opcodes import (
+    RESULT_KIND_ROWS,
+    ROWS_GLOBAL_TABLES_SPEC,
+    ROWS_METADATA_CHANGED,
+    ROWS_NO_METADATA,
+)
 from cassandra.protocol.primitives import Cursor
 
 if TYPE_CHECKING:
@@ -564,3 +569,26 @@ def read_columns(
     return ResultMetadata(
         columns, data[start : cursor.pos], is_global, metadata_id, user_types, types.has_user_types
     )
+
+
+def checked_paging_state(paging_state: bytes | None) -> bytes:
+    """Return the paging state of a response that says that there are more pages.
+
+    :raises ProtocolError: if it is null or empty. Without it, the rest of the rows would be missing
+        silently, or the next request would ask for the first page again.
+    """
+    if not paging_state:
+        raise ProtocolError(
+            "the server says that there are more pages, but its paging state is "
+            f"{'null' if paging_state is None else 'empty'}"
+        )
+    return paging_state
+
+
+def check_metadata_flags(flags: int) -> None:
+    """Raise ProtocolError if the columns of rows have changed, but are left out.
+
+    Otherwise, the rows would be decoded by the earlier columns, which would be kept for the new id.
+    """
+    if flags & ROWS_METADATA_CHANGED and flags & ROWS_NO_METADATA:
+        raise ProtocolError("the server says that the columns have changed, but not how")

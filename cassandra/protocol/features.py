@@ -234,7 +234,7 @@ def _parse_sharding(supported: Options) -> tuple[int, ShardingInfo | None]:
     algorithm: Any = _first_value(supported, _SHARDING_ALGORITHM)
     # All three options are needed to compute the shard of a token. If one is missing, treat the
     # node as a node without shards.
-    if shard is None or not count or count < 0 or algorithm is None:
+    if shard is None or shard < 0 or not count or count < 0 or algorithm is None:
         return 0, None
     return shard, ShardingInfo(
         count,

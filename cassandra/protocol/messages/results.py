@@ -21,6 +21,8 @@ from cassandra.protocol.column_specs import (
     ColumnMetadata,
     ResultMetadata,
     UserTypes,
+    check_metadata_flags,
+    checked_paging_state,
     read_columns,
 )
 from cassandra.protocol.features import ProtocolFeatures
@@ -380,8 +382,9 @@ def _read_result_metadata(
     flags = cursor.int32()
     count = cursor.int32()
     # The paging state comes before the new id, although its flag has the lower value (4.2.5.2).
-    paging_state = cursor.blob() if flags & ROWS_HAS_MORE_PAGES else None
+    paging_state = checked_paging_state(cursor.blob()) if flags & ROWS_HAS_MORE_PAGES else None
     metadata_id = cursor.short_bytes() if flags & ROWS_METADATA_CHANGED else None
+    check_metadata_flags(flags)
     is_global = bool(flags & ROWS_GLOBAL_TABLES_SPEC)
     if flags & ROWS_NO_METADATA:
         metadata = _skipped_metadata(count, user_types, cached)
@@ -446,6 +449,10 @@ def _read_prepared(
         message.is_lwt = features.lwt_info.get_lwt_flag(flags & 0xFFFFFFFF)
     bind_markers = read_columns(cursor, count, bool(flags & ROWS_GLOBAL_TABLES_SPEC), user_types)
     message.bind_metadata = list(bind_markers.columns)
+    if message.pk_indexes and max(message.pk_indexes) >= count:
+        raise ProtocolError(
+            f"the partition key indexes {message.pk_indexes} do not fit the {count} bind markers"
+        )
     # Read the metadata of the rows that the statement returns.
     result_metadata = (
         _read_result_metadata(cursor, user_types, None)[0] if cursor.has_more else NO_COLUMNS

@@ -22,6 +22,8 @@ from cassandra.protocol.column_specs import (
     ColumnMetadata,
     ResultMetadata,
     UserTypes,
+    check_metadata_flags,
+    checked_paging_state,
     read_columns,
     type_from,
 )
@@ -235,9 +237,10 @@ class StreamedResult(MessageType):
         """
         flags, count = read_int(f), read_int(f)
         if flags & ROWS_HAS_MORE_PAGES:
-            self.paging_state = read_value(f)
+            self.paging_state = checked_paging_state(read_value(f))
         if flags & ROWS_METADATA_CHANGED:
             self.result_metadata_id = read_binary_string(f)
+        check_metadata_flags(flags)
         if flags & ROWS_NO_METADATA:
             self.column_metadata = None
             return

@@ -76,6 +76,7 @@ def test_negotiated_options_go_into_startup() -> None:
     [
         {"SCYLLA_SHARD": []},
         {"SCYLLA_SHARD": ["x"]},
+        {"SCYLLA_SHARD": ["-1"]},
         {"SCYLLA_NR_SHARDS": ["0"]},
         {"SCYLLA_NR_SHARDS": ["-1"]},
         {"SCYLLA_SHARDING_ALGORITHM": []},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import traceback
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from cassandra import cqltypes
 from cassandra.errors import DecodeError, ProtocolError
 from cassandra.limits import limits
-from cassandra.protocol import ColumnMetadata
+from cassandra.protocol import ColumnMetadata, ResultMessage
 from cassandra.protocol.features import LwtInfo, ProtocolFeatures
 from cassandra.protocol.messages.decode import decode_response
 from cassandra.protocol.opcodes import (
@@ -113,6 +114,48 @@ def test_rows_with_more_pages() -> None:
     assert message.paging_state == b"\x01\x02"
     assert message.has_more_pages
     assert message.parsed_rows == [(5, "five")]
+
+
+@pytest.mark.parametrize("paging_state", [int32(-1), int32(0)], ids=["null", "empty"])
+def test_more_pages_without_a_paging_state_are_refused(paging_state: bytes) -> None:
+    """The further rows would be missing, or the first page would come again, without an error."""
+    body = rows(ROWS_GLOBAL_TABLES_SPEC | ROWS_HAS_MORE_PAGES, paging_state)
+    with pytest.raises(ProtocolError, match=r"its paging state is (null|empty)"):
+        result(body)
+    with pytest.raises(ProtocolError, match=r"its paging state is (null|empty)"):
+        ResultMessage(RESULT_KIND_ROWS).recv_results_metadata(BytesIO(body[4:]), {})
+
+
+def test_changed_columns_that_are_left_out_are_refused() -> None:
+    """The rows would be decoded by the earlier columns, which would be kept for the new id."""
+    body = (
+        int32(RESULT_KIND_ROWS)
+        + int32(ROWS_NO_METADATA | ROWS_METADATA_CHANGED)
+        + int32(2)
+        + short(2)
+        + b"id"
+        + int32(0)
+    )
+    with pytest.raises(ProtocolError, match="have changed, but not how"):
+        result(body, version=5)
+    with pytest.raises(ProtocolError, match="have changed, but not how"):
+        ResultMessage(RESULT_KIND_ROWS).recv_results_metadata(BytesIO(body[4:]), {})
+
+
+def test_partition_key_indexes_without_a_marker_are_refused() -> None:
+    body = (
+        int32(RESULT_KIND_PREPARED)
+        + short(2)
+        + b"id"
+        + int32(ROWS_GLOBAL_TABLES_SPEC)
+        + int32(2)  # bind markers
+        + int32(1)  # partition key indexes
+        + short(2)
+        + TWO_COLUMNS
+        + NO_RESULT
+    )
+    with pytest.raises(ProtocolError, match=r"indexes \[2\] do not fit the 2 bind markers"):
+        result(body, version=4)
 
 
 def test_rows_are_decoded_by_built_in_and_other_row_factories() -> None:
