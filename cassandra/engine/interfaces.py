@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cassandra.engine.keyspace_gate import UseTurns
     from cassandra.engine.pools.pool import Waiter
     from cassandra.engine.pools.shard_table import ShardTable
-    from cassandra.engine.prepare.statements import SchemaChanges
+    from cassandra.engine.prepare.changes import SchemaChanges
     from cassandra.engine.timer_wheel import TimerWheel
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host

@@ -35,6 +35,7 @@ ACROSS = {
     "protocol/test_parity.py": "both implementations of the protocol beside each other",
     "testing/replay/test_secrets_of_recordings.py": "that recordings have no passwords",
     "test_compiled_objects.py": "that copies of compiled objects are good or refused",
+    "test_failed_allocations.py": "that compiled code loses no reference if memory is short",
     "test_careless_callers.py": "that nothing public makes the process die",
     "test_main.py": "the commands: python -m cassandra and those that it lists",
     "test_fuzz.py": "tests/fuzz",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from cassandra._logs import Log
 from cassandra.engine.prepare.body import prepare_body
+from cassandra.engine.prepare.changes import SchemaChanges
 from cassandra.engine.prepare.rebind import adopt_columns, adopt_key, changes_of, has_key
 from cassandra.engine.prepare.registry import StatementRegistry
 from cassandra.engine.prepare.reprepare import guard, revoke_id
@@ -60,8 +61,6 @@ LEFT_OUT_AT_ONCE = 256
 OTHERS_WAIT = 1.0  # seconds
 # `renew` tries to prepare a statement on at most this many hosts.
 MOST_RENEWAL_TRIES = 3
-# So many schema changes are known in detail.
-LATEST_CHANGES = 64
 
 
 class Server(Protocol):
@@ -78,34 +77,6 @@ class Server(Protocol):
     @property
     def user_types(self) -> UserTypes:
         """The classes that the application has registered for user-defined types."""
-
-
-class SchemaChanges(NamedTuple):
-    """The latest schema changes that may have changed the types of statements.
-
-    A response to a PREPARE may describe a statement as it was before a change that was reported
-    while the PREPARE was under way.
-
-    :param total: the number of all changes so far.
-    :param latest: for each of the latest changes, a function that tells if it affects a statement.
-    """
-
-    total: int = 0
-    latest: tuple[Callable[[PreparedStatement], bool], ...] = ()
-
-    def with_change(self, affects: Callable[[PreparedStatement], bool]) -> SchemaChanges:
-        """Return these changes and a further one."""
-        return SchemaChanges(self.total + 1, (*self.latest[1 - LATEST_CHANGES :], affects))
-
-    def have_affected(self, prepared: PreparedStatement, since: int) -> bool:
-        """Return True if a change may have affected a statement.
-
-        :param since: only changes after this number of changes matter.
-        """
-        new = self.total - since
-        if new > len(self.latest):
-            return True  # some of the changes are not known any more
-        return any(affects(prepared) for affects in self.latest[len(self.latest) - new :])
 
 
 class _Preparation(NamedTuple):

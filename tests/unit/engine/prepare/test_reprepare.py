@@ -14,8 +14,8 @@ import pytest
 
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.cqltypes import Int32Type
+from cassandra.engine.prepare.changes import SchemaChanges
 from cassandra.engine.prepare.reprepare import Reprepare
-from cassandra.engine.prepare.statements import SchemaChanges
 from cassandra.errors import (
     BindColumnsChanged,
     ConnectionException,

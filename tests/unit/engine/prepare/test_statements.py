@@ -15,8 +15,8 @@ import pytest
 
 from cassandra.codecs.registry import CodecRegistry
 from cassandra.cqltypes import Int32Type, UserType, UUIDType
+from cassandra.engine.prepare.changes import LATEST_CHANGES
 from cassandra.engine.prepare.statements import (
-    LATEST_CHANGES,
     LEFT_OUT_AT_ONCE,
     PARALLEL_PREPARES,
     Preparer,
