@@ -645,7 +645,7 @@ class Faults:
     async def _begin_to_prepare(self, slow_node: Any) -> None:
         """Let each client prepare the statement of the table, which one node answers later."""
         simulation = self.simulation
-        slow_node.prepare_lag = 1.5
+        slow_node.prepare_lag = 60.0  # it never answers in time
         for number in range(len(simulation.clients.users)):
             simulation.clients.start(PlannedEvent(0.0, "prepare_typed", number))
         await asyncio.sleep(0.3)

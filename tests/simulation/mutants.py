@@ -38,7 +38,6 @@ from cassandra.engine.hosts import debouncing, reconnect, status_events, watch
 from cassandra.engine.pools.pool import HostPool
 from cassandra.engine.prepare import registry, reprepare
 from cassandra.engine.prepare.changed_types import ChangedTypes
-from cassandra.engine.prepare.statements import Preparer
 from cassandra.engine.schema.refreshing import SchemaRefresher
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import retry
@@ -403,11 +402,6 @@ def schema_versions_are_not_compared(correct: Any) -> Any:
 @mutant("copies of prepared statements are not known", registry, "existing_statements")
 def copies_are_not_known(correct: Any) -> Any:
     return list
-
-
-@mutant("changes during a preparation are not noted", Preparer, "note_change")
-def changes_are_not_noted(correct: Any) -> Any:
-    return _nothing
 
 
 @mutant("statements that cannot be compared count as unchanged", ChangedTypes, "_is_unknown")
