@@ -440,8 +440,10 @@ class _Run:
         # The session's method that raises an error in a forked child; None for a mock, which does
         # not have the method.
         self._refuse_in_child = getattr(session, "_refuse_in_child", None)
-        # The session's method that waits for its loops, and notices if they are blocked.
-        self._wait_patiently = getattr(session, "_wait_patiently", None)
+        # The session's method that waits for its loops, and notices if they are blocked. Look it up
+        # in the class: a mock would return at once.
+        has_loops = hasattr(type(session), "_wait_patiently")
+        self._wait_patiently = session._wait_patiently if has_loops else None  # type: ignore[attr-defined]
         self._submit = _watched_submit(session)
         # The session's happy path (for requests that need no retry, tracing or paging) puts results
         # into the collector without creating a future. It can be used if there are no options, and

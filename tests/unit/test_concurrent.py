@@ -14,6 +14,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from typing import Any
 from unittest.mock import MagicMock, Mock
@@ -33,7 +34,7 @@ from cassandra.concurrent import (
 from cassandra.errors import InvalidRequest
 from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
 from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, paged, rows, silence, void
-from tests.waiting import WAIT
+from tests.waiting import WAIT, until
 
 
 class FakeFuture:
@@ -551,6 +552,29 @@ def test_sessions_may_be_mocks(make_session: Any, results_generator: bool) -> No
     assert [list(outcome.result_or_exc) for outcome in future.result(WAIT)] == [
         [(i,)] for i in range(3)
     ]
+
+
+def test_a_call_waits_for_the_futures_of_a_mock() -> None:
+    """The call asks no method of the mock whether to wait longer, which would return at once."""
+    session = MagicMock()
+    callbacks: list[Callable[[], object]] = []
+
+    def execute_async(statement: Any, parameters: Any, **kwargs: Any) -> Mock:
+        future = Mock()
+        future.add_callbacks.side_effect = lambda callback, callback_args, **others: (
+            callbacks.append(functools.partial(callback, [parameters], *callback_args))
+        )
+        return future
+
+    session.execute_async.side_effect = execute_async
+    with ThreadPoolExecutor(1) as threads:
+        results = threads.submit(execute_concurrent_with_args, session, "q", arguments(3))
+        until(lambda: len(callbacks) == 3)
+        for callback in callbacks:
+            callback()
+        outcomes = results.result(WAIT)
+    assert [list(outcome.result_or_exc) for outcome in outcomes] == [[(i,)] for i in range(3)]
+    assert not session._wait_patiently.called
 
 
 @pytest.mark.parametrize("patched_object", ["class", "session"])
