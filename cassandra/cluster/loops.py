@@ -18,6 +18,7 @@ from cassandra._threads import get_ident
 
 if TYPE_CHECKING:
     from cassandra.engine import happy_path
+    from cassandra.engine.interfaces import RequestSession
     from cassandra.engine.loop import Inbox, LoopThread, wait_patiently
     from cassandra.engine.request import Request
     from cassandra.engine.session import EngineSession
@@ -59,9 +60,19 @@ class SessionLoops:
         """Return True if the caller runs in the thread of a loop."""
         return get_ident() in self.idents and any(thread.is_current() for thread in self._threads)
 
-    def wait(self, wait: Callable[[float], bool]) -> None:
-        """Wait for something that the loops do; see `wait_patiently`."""
-        wait_patiently(wait, self._threads)
+    def wait(self, wait: Callable[[float], bool], engine: RequestSession | None = None) -> None:
+        """Wait for something that the loops do; see `wait_patiently`.
+
+        :param engine: the session's part on the loop that does it; None for any loop.
+        """
+        # The first thread is that of `self._engine`, the others are those of its followers.
+        parts = [self._engine, *self._engine.followers]
+        threads = [
+            thread
+            for thread, part in zip(self._threads, parts, strict=False)
+            if engine is None or part is engine
+        ]
+        wait_patiently(wait, threads or self._threads)
 
     def choose(self, request: Request) -> Inbox:
         """Return the inbox (request queue) of the loop that should execute a new request.

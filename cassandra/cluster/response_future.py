@@ -575,7 +575,7 @@ class ResponseFuture(Generic[R]):
             if timeout is None and request is not None and request.timeout is not None:
                 limit = min(max(request.timeout, 0.0), TIMEOUT_MAX)
             if limit is None:
-                self.session._wait_patiently(waiter.wait)
+                self.session._wait_patiently(waiter.wait, getattr(request, "session", None))
                 return
             if waiter.wait(limit):
                 return

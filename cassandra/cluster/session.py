@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from cassandra.cluster.cluster import Cluster
     from cassandra.cqltypes.failures import without_compiled_frames
     from cassandra.engine import happy_path
+    from cassandra.engine.interfaces import RequestSession
     from cassandra.engine.mistakes import running_loop, warn_of_blocking
     from cassandra.engine.profile import ExecutionProfile
     from cassandra.engine.request import Request
@@ -507,13 +508,16 @@ class Session(SessionBase, CompatSession):
                 f"where it would wait for itself: use {instead}"
             )
 
-    def _wait_patiently(self, wait: Callable[[float], bool]) -> None:
+    def _wait_patiently(
+        self, wait: Callable[[float], bool], engine: RequestSession | None = None
+    ) -> None:
         """Wait for something that the event loops do, as long as none of them is blocked.
 
         :param wait: waits at most some seconds; returns False if there is a need to wait longer.
+        :param engine: this session's part on the loop that does it; None for any loop.
         :raises OperationTimedOut: if something blocks the thread of a loop for many seconds.
         """
-        self._loops.wait(wait)
+        self._loops.wait(wait, engine)
 
     def _refuse_in_child(self) -> None:
         """Raise ConnectionShutdown in a forked child, where the engine's threads do not exist.

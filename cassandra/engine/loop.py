@@ -387,7 +387,13 @@ def wait_patiently(wait: Callable[[float], bool], threads: Iterable[LoopThread])
     """
     while not wait(PATIENCE):
         for thread in threads:
-            thread.refuse_if_blocked()
+            try:
+                thread.refuse_if_blocked()
+            except OperationTimedOut:
+                # Another loop may have done it meanwhile.
+                if wait(0.0):
+                    return
+                raise
 
 
 class NoEnd(TimeoutError):
