@@ -38,6 +38,8 @@ SHORT_LIFE = 0.5  # seconds
 # If the queue of waiting requests is full, finished requests are removed from it, but at most once
 # in this time, because that visits the whole queue.
 DROP_INTERVAL = 0.1  # seconds
+# The last delay of a schedule is repeated as this delay if it is shorter.
+SHORTEST_REPEATED_DELAY = 1.0  # seconds
 # The delay between attempts to open missing connections if the policy's schedule has no delays.
 EMPTY_SCHEDULE_DELAY = 60.0  # seconds
 
@@ -266,7 +268,7 @@ class HostPool(CompatPool, bases.PoolBase):
         if self._delays is None:
             self._delays = iter(self._new_schedule())
             self._delay = EMPTY_SCHEDULE_DELAY
-        self._delay = next(self._delays, self._delay)
+        self._delay = next(self._delays, max(self._delay, SHORTEST_REPEATED_DELAY))
         self._next_try = asyncio.get_running_loop().call_later(self._delay, self._try_again)
 
     def _try_again(self) -> None:

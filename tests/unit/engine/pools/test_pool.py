@@ -16,6 +16,7 @@ from cassandra.engine.pools.pool import (
     EMPTY_SCHEDULE_DELAY,
     MOST_SHORT_LIVES,
     SHORT_LIFE,
+    SHORTEST_REPEATED_DELAY,
     HostPool,
     PoolOwner,
 )
@@ -315,7 +316,9 @@ async def test_missing_connections_are_opened_by_the_reconnection_policy() -> No
 
 @pytest.mark.simulated
 @pytest.mark.parametrize(
-    ("delays", "pause"), [([0.1, 5.0], 5.0), ([], EMPTY_SCHEDULE_DELAY)], ids=["short", "empty"]
+    ("delays", "pause"),
+    [([0.1, 5.0], 5.0), ([0.0], SHORTEST_REPEATED_DELAY), ([], EMPTY_SCHEDULE_DELAY)],
+    ids=["short", "zero", "empty"],
 )
 async def test_a_pool_with_a_connection_never_gives_up(delays: list[float], pause: float) -> None:
     """At the end of the policy's schedule, the pool repeats the last delay."""
