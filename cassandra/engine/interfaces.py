@@ -96,7 +96,10 @@ class Statements(Protocol):
         """The latest schema changes that may have changed the types of statements."""
 
     def all_with(self, query_id: bytes) -> Sequence[PreparedStatement]:
-        """Return all prepared statements in use that have this id."""
+        """Return all prepared statements of this cluster that have this id."""
+
+    def revoke_strangers(self, query_id: bytes) -> None:
+        """Let statements of other clusters with this id be prepared again before they execute."""
 
     def key_of(self, response: Any) -> Sequence[int] | None:
         """Return the positions of the partition key in a PREPARED response; None if unknown."""

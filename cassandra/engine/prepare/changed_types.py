@@ -86,8 +86,8 @@ class ChangedTypes:
     """
 
     __slots__ = (
-        "_agree", "_altered", "_comparison", "_dropped", "_get_connection", "_metadata", "_pending",
-        "_preparer", "_random", "_settings", "_spawn", "_task",
+        "_agree", "_altered", "_checks", "_comparison", "_dropped", "_get_connection", "_metadata",
+        "_pending", "_preparer", "_random", "_settings", "_spawn", "_task", "_unchecked",
     )  # fmt: skip
 
     def __init__(
@@ -112,6 +112,10 @@ class ChangedTypes:
         self._pending: set[Changed] = set()
         self._dropped: set[Changed] = set()
         self._altered: set[Changed] = set()
+        # For each of LATER_CHECKS: the changes to check, and the task that checks them, which may
+        # have ended. A migration may send hundreds of events, so one task checks many changes.
+        self._unchecked: list[set[Changed]] = [set() for _ in LATER_CHECKS]
+        self._checks: list[asyncio.Task[None] | None] = [None for _ in LATER_CHECKS]
         # The tasks of `_renew_pending` and `_compare_tables`. They may have ended.
         self._task: asyncio.Task[None] | None = None
         self._comparison: asyncio.Task[None] | None = None
@@ -174,7 +178,7 @@ class ChangedTypes:
                 except (DriverException, OSError) as error:
                     log.debug("the wait for schema agreement failed: %s", error)
                 await self._preparer.renew(statements)
-            self._spawn(self._renew_outdated(changes))
+            self._check_later(changes)
 
     async def _compare_tables(self) -> None:
         """Handle the statements whose table or types were dropped or altered, by recent events."""
@@ -185,22 +189,34 @@ class ChangedTypes:
                 await self._preparer.revoke_ids(_uses(dropped))
             if altered:
                 await self._preparer.revoke_ids(self._uses_unknown(altered))
-            self._spawn(self._compare_later(dropped | altered))
+            self._check_later(dropped | altered)
 
-    async def _compare_later(self, changes: set[Changed]) -> None:
-        """Renew outdated statements that use `changes`, when the schema was read after them."""
-        await asyncio.sleep(max(self._settings.schema_event_refresh_window, 0.0))
-        await self._renew_outdated(changes)
+    def _check_later(self, changes: set[Changed], number: int = 0) -> None:
+        """Compare the statements that use `changes` with the schema, some time later.
 
-    async def _renew_outdated(self, changes: set[Changed]) -> None:
-        """Renew each statement that uses `changes` if its types differ from those in the schema."""
-        for delay in LATER_CHECKS:
+        :param number: the number of the check: an index of LATER_CHECKS.
+        """
+        self._unchecked[number] |= changes
+        task = self._checks[number]
+        if task is None or task.done():
+            self._checks[number] = self._spawn(self._check(number))
+
+    async def _check(self, number: int) -> None:
+        """Renew the outdated statements that use changes, until no change is left to check."""
+        delay = LATER_CHECKS[number]
+        if number == 0:
+            # Let the schema be read after the event.
+            delay += max(self._settings.schema_event_refresh_window, 0.0)
+        while self._unchecked[number]:
+            changes, self._unchecked[number] = self._unchecked[number], set()
             await asyncio.sleep(delay)
-            # Statements may have been prepared since the last check.
+            # Statements may have been prepared since the event.
             statements = await self._statements_using(changes)
             outdated = [prepared for prepared in statements if self._is_outdated(prepared)]
             if outdated:
                 await self._preparer.renew(outdated)
+            if number + 1 < len(LATER_CHECKS):
+                self._check_later(changes, number + 1)
 
     async def _statements_using(self, changes: set[Changed]) -> list[PreparedStatement]:
         """Return the statements that bind values for one of `changes`, only one for each id."""
@@ -258,9 +274,14 @@ def _uses(changes: set[Changed]) -> Callable[[PreparedStatement], bool]:
         names = ((keyspace, name), (keyspace, ""), ("", ""))
         return any((target, *pair) in changes for pair in names)
 
+    # To find the user-defined types of a statement takes time, and there may be many statements.
+    has_types = any(changed.target == "TYPE" for changed in changes)
+
     def uses_change(prepared: PreparedStatement) -> bool:
         tables = {(column.keyspace_name, column.table_name) for column in prepared.column_metadata}
-        return any(is_among("TABLE", *table) for table in tables) or any(
+        if any(is_among("TABLE", *table) for table in tables):
+            return True
+        return has_types and any(
             is_among("TYPE", udt.keyspace, udt.typename)
             for udt in user_types_of(prepared.column_metadata)
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from cassandra.query.prepared import existing_statements
@@ -21,12 +21,16 @@ class StatementRegistry:
     so a look-up by id should not scan all of them.
 
     `all_with` and `each` also return statements that were not added: copies, unpickled statements,
-    and those of other clusters, whose statements may be used with this cluster, too.
+    and those of clusters that were shut down, which may be executed with this cluster, too.
+
+    :param others_codecs: returns the codec registries of other clusters that are open, whose
+        statements are left out.
     """
 
-    __slots__ = ("_by_id", "_others")
+    __slots__ = ("_by_id", "_others", "_others_codecs")
 
-    def __init__(self) -> None:
+    def __init__(self, others_codecs: Callable[[], Collection[object]] = tuple) -> None:
+        self._others_codecs = others_codecs
         self._by_id: weakref.WeakValueDictionary[bytes, PreparedStatement] = (
             weakref.WeakValueDictionary()
         )
@@ -83,13 +87,13 @@ class StatementRegistry:
         # Copy the references, because the main loop may add statements during the iteration.
         references = [*self._by_id.valuerefs(), *self._others.keyrefs()]
         statements = [prepared for reference in references if (prepared := reference()) is not None]
-        statements += existing_statements()
+        statements += self._not_added()
         # A dict has each statement once.
         return [prepared for prepared in dict.fromkeys(statements) if prepared.query_id == query_id]
 
     def each(self) -> Iterator[PreparedStatement]:
         """Return an iterator over the current statements, also those that were not added."""
-        references = dict.fromkeys([*self._references(), *map(weakref.ref, existing_statements())])
+        references = dict.fromkeys([*self._references(), *map(weakref.ref, self._not_added())])
         return self._existing(references)
 
     def each_once(self) -> Iterator[PreparedStatement]:
@@ -99,6 +103,18 @@ class StatementRegistry:
     def each_added_once(self) -> Iterator[PreparedStatement]:
         """Return an iterator over the statements that were added, with only one for each id."""
         return self._distinct(self._existing(self._references()))
+
+    def _not_added(self) -> list[PreparedStatement]:
+        """Return statements that may be executed with this cluster; some may have been added."""
+        statements = existing_statements()
+        others_codecs = {id(codecs) for codecs in self._others_codecs()}
+        if not others_codecs:
+            return statements
+        return [
+            prepared
+            for prepared in statements
+            if prepared.codecs is None or id(prepared.codecs.parent) not in others_codecs
+        ]
 
     def _references(self) -> list[weakref.ref[PreparedStatement]]:
         # Copy the references, because statements may be added and freed during the iteration.

@@ -179,6 +179,7 @@ class Reprepare:
             )
             # If the bind columns have changed, convert the values that are already bound.
             if renewed is not None:
+                core.preparer.revoke_strangers(response.query_id)
                 request.request_body.rebind(renewed)
         except BaseException as error:
             request.fail(as_exception(error))

@@ -7,11 +7,14 @@ on one host, then on the session's other hosts, and again on each host that come
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
+from cassandra._forks import renew_in_child
 from cassandra._logs import Log
+from cassandra._threads import Lock
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.changes import SchemaChanges
 from cassandra.engine.prepare.rebind import adopt_columns, adopt_key, changes_of, has_key
@@ -61,6 +64,18 @@ LEFT_OUT_AT_ONCE = 256
 OTHERS_WAIT = 1.0  # seconds
 # `renew` tries to prepare a statement on at most this many hosts.
 MOST_RENEWAL_TRIES = 3
+
+
+# The preparers of all clusters; those of clusters that were shut down have no sessions.
+_preparers: weakref.WeakSet[Preparer] = weakref.WeakSet()
+_changing = Lock()  # held while `_preparers` is changed or read
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    """Replace the lock in a forked child, in which the thread that holds it does not exist."""
+    global _changing
+    _changing = Lock()
 
 
 class Server(Protocol):
@@ -122,7 +137,9 @@ class Preparer:
         self._send = send
         # The tasks that several callers may share, by their key; see `_run_shared`.
         self._running: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
-        self._registry = StatementRegistry()  # all statements in use
+        self._registry = StatementRegistry(self._others_codecs)  # all statements in use
+        with _changing:
+            _preparers.add(self)
         self.changes = SchemaChanges()
         """The latest schema changes. Any thread may read this."""
 
@@ -209,6 +226,7 @@ class Preparer:
             # of the old types and misread them. So `guard` makes these statements unusable until
             # they are prepared again.
             guard(self.all_with(query_id), columns, key=key)
+            self.revoke_strangers(query_id)
             return
         if not has_key(earlier, key):
             # The table was created again with another partition key.
@@ -217,19 +235,26 @@ class Preparer:
             old.type is not new.type
             for old, new in zip(earlier.column_metadata, columns, strict=True)
         ):
-            # A user-defined type has got new fields. Statements of other clusters, in which it may
-            # not have these fields, are prepared again by their next execution.
-            statements = self.all_with(query_id)
-            own_statements = filter(self._is_own, statements)
-            adopt_columns(own_statements, columns, self._server.user_types)
-            for statement in statements:
-                if not self._is_own(statement):
-                    revoke_id(statement)
+            # A user-defined type has got new fields.
+            adopt_columns(self.all_with(query_id), columns, self._server.user_types)
+            self.revoke_strangers(query_id)
 
     def _is_own(self, prepared: PreparedStatement) -> bool:
         """Return True if a session of this cluster has prepared a statement or its original."""
         own_codecs = _codecs_of_cluster(prepared)
         return any(_codecs_of_cluster(session) is own_codecs for session in self._sessions)
+
+    def _others_codecs(self) -> list[CodecRegistry]:
+        """Return the codec registries of the other clusters that are open."""
+        with _changing:
+            preparers = list(_preparers)
+        return [
+            codecs
+            for preparer in preparers
+            if preparer is not self
+            for session in list(preparer._sessions)[:1]
+            if (codecs := _codecs_of_cluster(session)) is not None
+        ]
 
     async def prepare_text(
         self,
@@ -448,6 +473,7 @@ class Preparer:
         # Then the statement is up to date, and nothing needs to be done.
         elif changes_of(columns, old_columns):
             guard(self._equals_of(prepared), columns, key=self.key_of(response))
+            self.revoke_strangers(response.query_id)
 
     def _equals_of(self, prepared: PreparedStatement) -> Iterable[PreparedStatement]:
         """Return a statement, which may not be in the registry, and all others with its id."""
@@ -468,8 +494,18 @@ class Preparer:
         return self._registry.by_id(query_id)
 
     def all_with(self, query_id: bytes) -> list[PreparedStatement]:
-        """Return all statements in use with this id."""
-        return self._registry.all_with(query_id)
+        """Return all statements of this cluster with this id."""
+        return [item for item in self._registry.all_with(query_id) if self._is_own(item)]
+
+    def revoke_strangers(self, query_id: bytes) -> None:
+        """Let statements of other clusters with this id be prepared again before they execute.
+
+        Called when the id stands for other types in this cluster. In their own cluster, a table may
+        have other types or another key, so nothing else is changed.
+        """
+        for statement in self._registry.all_with(query_id):
+            if not self._is_own(statement):
+                revoke_id(statement)
 
     async def statements_where(
         self, is_wanted: Callable[[PreparedStatement], bool]
@@ -503,13 +539,17 @@ class Preparer:
         are prepared again before they are executed; so are statements of other clusters. A few
         statements are prepared concurrently. Errors are ignored.
         """
-        remaining = iter(list(statements))
+        statements = list(statements)
+        remaining = iter([prepared for prepared in statements if self._is_own(prepared)])
+        strange_ids = {item.query_id for item in statements if not self._is_own(item)}
+        if strange_ids:
+            await self.revoke_ids(lambda prepared: prepared.query_id in strange_ids)
 
         async def renew_some() -> None:
             for prepared in remaining:
                 query_id = prepared.query_id
-                if not self._is_own(prepared) or not await self._renew(prepared):
-                    for statement in self.all_with(query_id):
+                if not await self._renew(prepared):
+                    for statement in self._registry.all_with(query_id):
                         revoke_id(statement)
 
         await asyncio.gather(*(renew_some() for _ in range(PARALLEL_PREPARES)))

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from cassandra.codecs.registry import CodecRegistry
 from cassandra.engine.prepare.registry import StatementRegistry
 from cassandra.query.prepared import PreparedStatement
 
@@ -54,6 +55,21 @@ def test_statements_that_were_not_added_are_returned_for_changes_only(
     # Only the statements that were added are prepared on hosts that come up, and are counted.
     assert list(registry.each_added_once()) == [added]
     assert len(registry) == 1
+
+
+def test_statements_of_other_open_clusters_are_left_out(
+    existing: list[PreparedStatement],
+) -> None:
+    """They may have other types there, and each costs a round trip if it is prepared again."""
+    cluster_codecs = [CodecRegistry(), CodecRegistry(), CodecRegistry()]
+    statements = [new_statement(b"a") for _ in range(4)]
+    for statement, codecs in zip(statements, cluster_codecs, strict=False):
+        statement.codecs = CodecRegistry(codecs)
+    registry = StatementRegistry(lambda: [cluster_codecs[1]])
+    registry.add(statements[0])
+    existing += statements
+    assert list(registry.each()) == [statements[0], *statements[2:]]
+    assert registry.all_with(b"a") == [statements[0], *statements[2:]]
 
 
 def test_one_of_several_statements_with_the_same_id_is_found() -> None:

@@ -84,6 +84,7 @@ class RecordingRequest:
             random=Random(1),
             preparer=SimpleNamespace(
                 all_with=lambda query_id: [],
+                revoke_strangers=lambda query_id: None,
                 key_of=lambda response: response.pk_indexes,
                 changes=SchemaChanges(),
             ),

@@ -516,6 +516,10 @@ async def test_statements_of_another_cluster_do_not_get_the_fields_of_this_one()
     assert [statement.column_metadata[0].type for statement in (own, own_copy)] == [longer] * 2
     assert strange.query_id != b"id"
     assert strange.column_metadata[0].type is shorter
+    # Nor is it routed by the partition key that the table has here.
+    strange.query_id, harness.key = b"id", []
+    await harness.prepare()
+    assert [list(item.routing_key_indexes or ()) for item in (own, strange)] == [[], [0]]
 
 
 async def test_a_host_that_does_not_know_new_fields_yet_changes_nothing() -> None:
