@@ -48,29 +48,28 @@ _planning = Lock()
 # All statements that exist: those that sessions have prepared, copies, and unpickled statements. A
 # statement may be used with other clusters than the one that has prepared it, and with none of
 # these for some time. When a type changes, all statements that use it must be prepared again.
-# The keys are numbers, so that the statements are in the order in which they were made.
+# The keys are numbers, so that the statements are in the order in which they were made. There is no
+# lock, because a signal handler may copy a statement at any moment: each step is atomic.
 _statements: weakref.WeakValueDictionary[int, PreparedStatement] = weakref.WeakValueDictionary()
 _next_number = itertools.count().__next__
-_remembering = Lock()  # held while `_statements` is changed or read
 
 
 @renew_in_child
-def _renew_locks() -> None:
-    """Replace the locks in a forked child, in which threads that hold them do not exist."""
-    global _planning, _remembering
-    _planning, _remembering = Lock(), Lock()
+def _renew_lock() -> None:
+    """Replace the lock in a forked child, in which the thread that holds it does not exist."""
+    global _planning
+    _planning = Lock()
 
 
 def existing_statements() -> list[PreparedStatement]:
     """Return all statements that were remembered, and that somebody still refers to."""
-    with _remembering:
-        return list(_statements.values())
+    references = _statements.valuerefs()
+    return [statement for reference in references if (statement := reference()) is not None]
 
 
 def remember(statement: PreparedStatement) -> None:
     """Let `existing_statements` return a statement as long as somebody refers to it."""
-    with _remembering:
-        _statements[_next_number()] = statement
+    _statements[_next_number()] = statement
 
 
 def _copy_of(make: Callable[..., PreparedStatement], *arguments: Any) -> PreparedStatement:

@@ -156,8 +156,10 @@ class ChangedTypes:
         """Renew the statements whose types differ from the schema.
 
         Called when events may have been missed, and the whole schema was read. The statements that
-        cannot be compared with the schema are prepared again before they are executed.
+        cannot be compared with the schema are prepared again before they are executed; so are those
+        that are being prepared at the moment.
         """
+        self._preparer.note_change(_is_any)
         await self._preparer.renew(await self._preparer.statements_where(self._is_outdated))
         await self._preparer.revoke_ids(self._is_unknown)
 
@@ -264,6 +266,10 @@ class ChangedTypes:
         return column.cql_type != bound_type and strip_frozen(column.cql_type) != strip_frozen(
             bound_type
         )
+
+
+def _is_any(prepared: PreparedStatement) -> bool:
+    return True
 
 
 def _uses(changes: set[Changed]) -> Callable[[PreparedStatement], bool]:

@@ -7,14 +7,13 @@ on one host, then on the session's other hosts, and again on each host that come
 from __future__ import annotations
 
 import asyncio
+import itertools
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from cassandra._forks import renew_in_child
 from cassandra._logs import Log
-from cassandra._threads import Lock
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.changes import SchemaChanges
 from cassandra.engine.prepare.rebind import adopt_columns, adopt_key, changes_of, has_key
@@ -66,16 +65,9 @@ OTHERS_WAIT = 1.0  # seconds
 MOST_RENEWAL_TRIES = 3
 
 
-# The preparers of all clusters; those of clusters that were shut down have no sessions.
-_preparers: weakref.WeakSet[Preparer] = weakref.WeakSet()
-_changing = Lock()  # held while `_preparers` is changed or read
-
-
-@renew_in_child
-def _renew_lock() -> None:
-    """Replace the lock in a forked child, in which the thread that holds it does not exist."""
-    global _changing
-    _changing = Lock()
+# The preparers of all clusters, by a number; those of clusters that were shut down have no sessions.
+_preparers: weakref.WeakValueDictionary[int, Preparer] = weakref.WeakValueDictionary()
+_next_number = itertools.count().__next__
 
 
 class Server(Protocol):
@@ -138,8 +130,7 @@ class Preparer:
         # The tasks that several callers may share, by their key; see `_run_shared`.
         self._running: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
         self._registry = StatementRegistry(self._others_codecs)  # all statements in use
-        with _changing:
-            _preparers.add(self)
+        _preparers[_next_number()] = self
         self.changes = SchemaChanges()
         """The latest schema changes. Any thread may read this."""
 
@@ -246,12 +237,10 @@ class Preparer:
 
     def _others_codecs(self) -> list[CodecRegistry]:
         """Return the codec registries of the other clusters that are open."""
-        with _changing:
-            preparers = list(_preparers)
         return [
             codecs
-            for preparer in preparers
-            if preparer is not self
+            for reference in _preparers.valuerefs()
+            if (preparer := reference()) is not None and preparer is not self
             for session in list(preparer._sessions)[:1]
             if (codecs := _codecs_of_cluster(session)) is not None
         ]
