@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
@@ -13,7 +12,7 @@ from cassandra._secrets import SecretKey
 from cassandra._threads import Lock
 from cassandra.cqltypes.base import CassandraTypeType, _CassandraType
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError
-from cassandra.cqltypes.parse import cqltype_to_python, lookup_cqltype
+from cassandra.cqltypes.parse import lookup_parameterized_cqltype
 from cassandra.errors import DecodeError, DependencyException
 from cassandra.policies.encryption import ColumnEncryptionPolicy
 from cassandra.protocol.encrypted import ColDesc, place_of
@@ -208,7 +207,7 @@ def _type_named(argument: object, column: ColDesc) -> type[_CassandraType]:
     try:
         if not isinstance(argument, str):
             raise ValueError("it is not a text")
-        (cql_type,) = _types_of_nodes(cqltype_to_python(argument))
+        cql_type = lookup_parameterized_cqltype(argument)
         cql_type.codec()  # a list without an element type has no codec
     except (KeyError, ValueError, TypeError) as error:
         raise ValueError(
@@ -216,33 +215,3 @@ def _type_named(argument: object, column: ColDesc) -> type[_CassandraType]:
             "(user-defined types are passed as their class)"
         ) from None
     return cql_type
-
-
-def _types_of_nodes(nodes: Sequence[Any]) -> list[type[_CassandraType]]:
-    """Return the types for names in the format of `cqltype_to_python`.
-
-    In this format, a type's parameters follow its name as a list: ``["map", ["text", "int"]]``.
-    """
-    types: list[type[_CassandraType]] = []
-    index = 0
-    while index < len(nodes):
-        name, parameters = nodes[index].lower(), None
-        if index + 1 < len(nodes) and isinstance(nodes[index + 1], list):
-            parameters = nodes[index + 1]
-            index += 1
-        index += 1
-        types.append(_type_of_name(name, parameters))
-    return types
-
-
-def _type_of_name(name: str, parameters: list[Any] | None) -> type[_CassandraType]:
-    """Return the type for one name with its parameters."""
-    if parameters is None:
-        return lookup_cqltype(name)
-    if name == "frozen":
-        (cql_type,) = _types_of_nodes(parameters)
-        return cql_type
-    if name == "vector":
-        *element, dimension = parameters
-        return lookup_cqltype(name).apply_parameters([*_types_of_nodes(element), dimension])
-    return lookup_cqltype(name).apply_parameters(_types_of_nodes(parameters))

@@ -8,7 +8,7 @@ user-defined types and of their fields are written as hex digits.
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cassandra._patterns import pattern
@@ -270,6 +270,47 @@ def python_to_cqltype(types: Iterable[Any]) -> str:
             # A nested list has the parameters of the name that precedes it.
             parts[-1] += f"<{python_to_cqltype(node)}>"
     return ", ".join(parts)
+
+
+def lookup_parameterized_cqltype(name: str) -> type[_CassandraType]:
+    """Return the type class for a CQL name with its parameters, such as ``map<text, int>``.
+
+    :param name: the CQL name. A user-defined type is not found.
+    :raises KeyError: if there is no type with this name.
+    :raises ValueError: if the name cannot be parsed.
+    """
+    (cql_type,) = _types_of_nodes(cqltype_to_python(name))
+    return cql_type
+
+
+def _types_of_nodes(nodes: Sequence[Any]) -> list[type[_CassandraType]]:
+    """Return the types for names in the format of `cqltype_to_python`.
+
+    In this format, a type's parameters follow its name as a list: ``["map", ["text", "int"]]``.
+    """
+    types: list[type[_CassandraType]] = []
+    index = 0
+    while index < len(nodes):
+        name, parameters = nodes[index].lower(), None
+        if index + 1 < len(nodes) and isinstance(nodes[index + 1], list):
+            parameters = nodes[index + 1]
+            index += 1
+        index += 1
+        types.append(_type_of_name(name, parameters))
+    return types
+
+
+def _type_of_name(name: str, parameters: list[Any] | None) -> type[_CassandraType]:
+    """Return the type for one name with its parameters."""
+    if parameters is None:
+        return lookup_cqltype(name)
+    if name == "frozen":
+        (cql_type,) = _types_of_nodes(parameters)
+        return cql_type
+    if name == "vector":
+        *element, dimension = parameters
+        return lookup_cqltype(name).apply_parameters([*_types_of_nodes(element), dimension])
+    return lookup_cqltype(name).apply_parameters(_types_of_nodes(parameters))
 
 
 def strip_frozen(cql: str) -> str:

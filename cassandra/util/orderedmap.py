@@ -10,15 +10,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from cassandra._imports import import_module
+from cassandra._imports import Deferred, import_module
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from cassandra import bases
+    from cassandra.cqltypes import parse
     from cassandra.cqltypes.base import _CassandraType
 else:
     from cassandra._impl import bases
+
+    # Only a map that was unpickled needs this module.
+    parse = Deferred("cassandra.cqltypes.parse")
 
 
 @cache
@@ -27,6 +31,33 @@ def _dumps() -> Callable[[Any], bytes]:
     # takes longer than importing all other modules of this package.
     dumps: Callable[[Any], bytes] = import_module("pickle").dumps
     return dumps
+
+
+class _NamedKeyType:
+    """Encodes the keys of an unpickled map, by the name of their CQL type.
+
+    If the name alone does not tell how keys are encoded, as with a user-defined type, then keys are
+    pickled. The type is looked up when it is first needed, because most maps need no look-up.
+
+    :param cql_name: the name of the type.
+    """
+
+    __slots__ = ("_encode", "cql_name")
+
+    def __init__(self, cql_name: str) -> None:
+        self.cql_name = cql_name
+        self._encode: Callable[[Any], bytes] | None = None
+
+    def __call__(self, key: object) -> bytes:
+        """Return the bytes of `key`."""
+        encode = self._encode
+        if encode is None:
+            try:
+                encode = parse.lookup_parameterized_cqltype(self.cql_name).codec().encode
+            except (LookupError, ValueError, TypeError):
+                encode = _dumps()
+            self._encode = encode
+        return encode(key)
 
 
 class OrderedMap(Mapping[Any, Any], bases.MapBase):
@@ -179,7 +210,8 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
 class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
     """An `OrderedMap` that compares keys by their CQL bytes. CQL maps are decoded to this class.
 
-    An unpickled copy has no key type, so it compares keys by their pickles.
+    A pickle contains the name of the key type. If the keys contain values of a user-defined type,
+    or an application's codec converts them, then an unpickled map compares keys by their pickles.
 
     :param cass_type: the key type of the map, a class of `cassandra.cqltypes`.
     :param protocol_version: the protocol version for which keys are serialized.
@@ -193,6 +225,27 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
         super().__init__()
         self._encode_key = cass_type.codec(protocol_version).encode
 
+    def __copy__(self) -> Self:
+        new_map = type(self).__new__(type(self))
+        new_map._fill([*self._keys], [*self._values], self._encode_key)
+        return new_map
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        deepcopy = import_module("copy").deepcopy
+        new_map = type(self).__new__(type(self))
+        # A value may contain this map.
+        memo[id(self)] = new_map
+        # Copies share the codec, which is immutable.
+        new_map._fill(deepcopy(self._keys, memo), deepcopy(self._values, memo), self._encode_key)
+        return new_map
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Codecs are not pickled, so write the name of the type. `_encode_key` is a method of a
+        # codec, or a `_NamedKeyType`.
+        encoder = getattr(self._encode_key, "__self__", self._encode_key)
+        key_type = getattr(encoder, "cql_name", None)
+        return _rebuild, (type(self), self._keys, self._values, key_type)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._encode_key = state["cass_key_type"].codec(state["protocol_version"]).encode
@@ -203,11 +256,27 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
     ) -> Self:
         """Return a map that uses these lists without copying. They must have the same length."""
         new_map = cls.__new__(cls)
-        new_map._keys = keys
-        new_map._values = values
-        new_map._index = None
-        new_map._encode_key = encode_key
+        new_map._fill(keys, values, encode_key)
         return new_map
+
+    def _fill(
+        self, keys: list[Any], values: list[Any], encode_key: Callable[[Any], bytes] | None
+    ) -> None:
+        self._keys = keys
+        self._values = values
+        self._index = None
+        self._encode_key = encode_key
+
+    def _positions(self) -> dict[Any, int]:
+        try:
+            return super()._positions()
+        except (TypeError, ValueError, OverflowError):
+            if type(self._encode_key) is not _NamedKeyType:
+                raise
+            # These keys are not values that the driver itself makes of the type: an application's
+            # codec has converted them. It is not in the pickle, so compare keys by their pickles.
+            self._encode_key = None
+            return super()._positions()
 
     def _insert_unchecked(self, key: object, flat_key: bytes, value: object) -> None:
         """Append a pair whose key is known to be new. `flat_key` is the serialized key."""
@@ -222,15 +291,20 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
         return self._encode_key(key)
 
 
-def _rebuild(cls: type[OrderedMap], keys: list[Any], values: list[Any]) -> OrderedMap:
-    """Create a map of the class `cls`. Unpickling calls this function."""
+def _rebuild(
+    cls: type[OrderedMap], keys: list[Any], values: list[Any], key_type: str | None = None
+) -> OrderedMap:
+    """Create a map of the class `cls`. Unpickling calls this function.
+
+    :param key_type: the name of the CQL type by which keys are compared; None to compare pickles.
+    """
     new_map = cls.__new__(cls)
     # Subclasses may have other constructors, so do not call a constructor.
     new_map._keys = list(keys)
     new_map._values = list(values)
     new_map._index = None
     if isinstance(new_map, OrderedMapSerializedKey):
-        new_map._encode_key = None  # a method of a codec, which is not pickled
+        new_map._encode_key = None if key_type is None else _NamedKeyType(key_type)
     return new_map
 
 

@@ -152,6 +152,7 @@ UPWARD = {
     ("engine.compat_names", "_compat.engine"): "attributes of cassandra-driver's classes",
     ("metadata", "_compat.schema"): "names of cassandra-driver",
     ("metrics", "_compat.stats"): "names of scales, which cassandra-driver's metrics need",
+    ("util.orderedmap", "cqltypes.parse"): "a map that was unpickled looks up its key type",
 }
 
 # These functions take the name of a module, and import the module when it is first used.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cassandra import cqltypes as t
-from cassandra.cqltypes.parse import lookup_cqltype
+from cassandra.cqltypes.parse import lookup_cqltype, lookup_parameterized_cqltype
 from tests.unit.cqltypes.samples import INT, list_of
 
 PREFIX = "org.apache.cassandra.db.marshal."
@@ -197,6 +197,17 @@ def test_a_type_is_found_by_its_name_in_cql() -> None:
     assert lookup_cqltype("int") is t.Int32Type
     with pytest.raises(KeyError):
         lookup_cqltype("integer")
+
+
+def test_types_by_their_cql_name_with_parameters() -> None:
+    """`lookup_parameterized_cqltype` finds any type but user-defined types."""
+    nested = lookup_parameterized_cqltype("map<text, frozen<tuple<int, vector<float, 3>>>>")
+    assert nested.cql_parameterized_type() == ("map<text, frozen<tuple<int, vector<float, 3>>>>")
+    assert lookup_parameterized_cqltype("int") is t.Int32Type
+    with pytest.raises(KeyError, match="address"):
+        lookup_parameterized_cqltype("list<ks.address>")
+    with pytest.raises(ValueError, match="leaves a bracket open"):
+        lookup_parameterized_cqltype("list<int")
 
 
 class MoneyType(t.DecimalType):

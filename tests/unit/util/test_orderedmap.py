@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import copy
+import datetime
+import decimal
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -55,6 +59,109 @@ def test_decoded_maps_find_equal_keys() -> None:
     assert copied == mapping
     assert copied[[3]] == "c"
     assert copy.copy(mapping) == mapping
+
+
+def pickled_copy(value: Any) -> Any:
+    """Return the object that is read from the pickle of `value`."""
+    return pickle.loads(pickle.dumps(value))
+
+
+def copies_twice(value: Any) -> Any:
+    """Return a copy of a copy, by different ways."""
+    return copy.copy(pickled_copy(copy.deepcopy(pickled_copy(value))))
+
+
+COPIES = [copy.copy, copy.deepcopy, pickled_copy, copies_twice]
+
+
+@pytest.mark.parametrize("copied", COPIES)
+@pytest.mark.parametrize(
+    ("key_type", "key", "other_key"),
+    [
+        ("SimpleDateType", datetime.date(2020, 1, 2), datetime.date(2020, 1, 3)),
+        ("TimeType", datetime.time(10), datetime.time(11)),
+        ("TimestampType", datetime.datetime(2020, 1, 2), datetime.datetime(2020, 1, 3)),
+        ("DecimalType", decimal.Decimal("1.50"), decimal.Decimal("1.5")),
+        ("FrozenType(SetType(Int32Type))", {2, 1}, {1}),
+        ("FrozenType(MapType(UTF8Type, SimpleDateType))", {"a": datetime.date(2020, 1, 2)}, {}),
+        ("FrozenType(TupleType(ListType(Int32Type), UTF8Type))", ([1], "a"), ([1], "b")),
+        ("VectorType(FloatType, 2)", (1, 2), (2, 1)),
+    ],
+)
+def test_copies_of_decoded_maps_find_the_same_keys(
+    copied: Callable[[Any], Any], key_type: str, key: object, other_key: object
+) -> None:
+    """A copy, or a map read from a pickle, finds the keys that the decoded map finds."""
+    codec = cqltypes.lookup_casstype(f"MapType({key_type}, ListType(Int32Type))").codec()
+    mapping = codec.decode(codec.encode(util.OrderedMap([(key, [1])])))
+    copied_map = copied(mapping)
+    assert type(copied_map) is util.OrderedMapSerializedKey
+    assert copied_map == mapping
+    assert copied_map[key] == [1]
+    assert other_key not in copied_map
+    assert "no key of this type" not in copied_map
+    copied_map[other_key] = [2]
+    copied_map[key] = [3]
+    assert list(copied_map.values()) == [[3], [2]]
+    assert list(mapping.values()) == [[1]]
+
+
+@pytest.mark.parametrize("copied", COPIES)
+def test_copies_of_maps_whose_keys_have_no_named_type(copied: Callable[[Any], Any]) -> None:
+    """Maps are copied even if the name of their key type does not tell how keys are encoded."""
+    # Values of a type that the driver does not know are bytes.
+    codec = cqltypes.lookup_casstype("MapType(org.example.Unknown, Int32Type)").codec()
+    mapping = copied(codec.decode(codec.encode({b"a": 1})))
+    assert mapping[b"a"] == 1
+    assert b"b" not in mapping
+    # A pickle cannot name a codec that is not the driver's own.
+    mapping = util.OrderedMapSerializedKey._of(["a"], [1], str.encode)
+    assert copied(mapping)["a"] == 1
+
+
+def test_pickled_maps_whose_keys_an_application_converts() -> None:
+    """Keys that an application's codec has made are found by their pickles."""
+
+    class Converted(cqltypes.Int32Type):
+        """An int that is read as a text with a plus sign."""
+
+        _registered = False
+
+        @staticmethod
+        def deserialize(byts: bytes, protocol_version: int) -> Any:
+            return f"+{int.from_bytes(byts, 'big')}"
+
+        @staticmethod
+        def serialize(val: Any, protocol_version: int) -> bytes:
+            return int(val).to_bytes(4, "big")
+
+    codec = cqltypes.MapType.apply_parameters((Converted, cqltypes.Int32Type)).codec()
+    mapping = codec.decode(codec.encode({"+1": 2}))
+    assert list(mapping) == ["+1"]
+    assert copy.copy(mapping)["+1"] == copy.deepcopy(mapping)[1] == 2
+    assert pickled_copy(mapping)["+1"] == 2
+
+
+def test_deep_copies_of_maps_that_contain_themselves() -> None:
+    """A map that is one of its own values is copied once, and the values are copied."""
+    codec = cqltypes.lookup_casstype("MapType(UTF8Type, ListType(Int32Type))").codec()
+    mapping = codec.decode(codec.encode({"a": [1]}))
+    mapping["self"] = mapping
+    copied_map = copy.deepcopy(mapping)
+    assert copied_map["self"] is copied_map
+    copied_map["a"].append(2)
+    assert mapping["a"] == [1]
+    # A shallow copy has the same values.
+    assert copy.copy(mapping)["a"] is mapping["a"]
+
+
+def test_maps_of_older_pickles() -> None:
+    """A pickle without a key type is read; its keys are compared by their pickles."""
+    rebuild, (cls, keys, values, _) = util.OrderedMapSerializedKey(
+        cqltypes.UTF8Type, 4
+    ).__reduce__()
+    assert (keys, values) == ([], [])
+    assert rebuild(cls, ["a"], [1])["a"] == 1
 
 
 def test_a_repeated_key_of_a_decoded_map_has_the_last_value() -> None:

@@ -114,7 +114,7 @@ def test_a_map_of_a_row() -> None:
     assert (value[1]["a"], list(value), len(value)) == ([1], [1], 1)
     with pytest.raises(KeyError):
         value[2]
-    # A pickle of turbocql has no key type.
+    # The map that was read can be pickled again.
     assert pickle.loads(pickle.dumps(value)) == value
 
 
