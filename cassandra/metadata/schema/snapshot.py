@@ -125,9 +125,13 @@ class LazyMapping(dict[str, V]):
     """A live, read-only mapping whose values are built at the first access.
 
     For each name, the mapping has a source, from which `make` returns the value. `show` replaces
-    all names and sources at once, so readers need no lock. The class only derives from dict so that
-    `isinstance(mapping, dict)` is True; the underlying dict is always empty. Pickling and copying
-    create a plain dict.
+    all names and sources at once, so readers need no lock. Pickling and copying create a plain
+    dict.
+
+    The class only derives from dict so that `isinstance(mapping, dict)` is True, and overrides all
+    methods that read. The underlying dict has the sources, because code in C asks a dict for its
+    size without these methods: for an empty one, `json.dumps` would return ``{}``. Such code then
+    calls `items`, or `keys` and `__getitem__`.
 
     :param names: the source of each value, by name.
     :param make: called with a source; returns the value.
@@ -142,6 +146,7 @@ class LazyMapping(dict[str, V]):
         make: Callable[[Any], V],
         if_empty: str = "there are none",
     ) -> None:
+        super().__init__(names)
         self._names = names  # the source of each value, by name
         self._make = make
         self._if_empty = if_empty
@@ -152,6 +157,10 @@ class LazyMapping(dict[str, V]):
         :param names: the source of each value, by name.
         """
         self._names = names
+        # Add before removing, so that another thread does not find the underlying dict empty.
+        super().update(names)
+        for name in [name for name in super().__iter__() if name not in names]:
+            super().__delitem__(name)
 
     if not TYPE_CHECKING:  # type checkers would otherwise allow every name
 

@@ -6,6 +6,7 @@ Their mappings are live (they show the current schema), but are still dicts.
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 import re
 import threading
@@ -220,6 +221,32 @@ def test_a_live_mapping_reads_like_a_dict() -> None:
         mapping["c"]
     with pytest.raises(TypeError, match="unhashable"):
         hash(mapping)
+
+
+def test_code_in_c_reads_a_live_mapping() -> None:
+    """Functions in C that ask a dict for its size, and not its methods, find the content."""
+    mapping = number_mapping(a=1, b=2)
+    assert json.dumps(mapping) == '{"a": 10, "b": 20}'
+    assert json.dumps({"in": [mapping]}, sort_keys=True) == '{"in": [{"a": 10, "b": 20}]}'
+    assert json.loads(json.dumps(mapping, indent=1)) == {"a": 10, "b": 20}
+    assert dict.copy(mapping) == {"a": 10, "b": 20}
+    assert "{a} %(b)s".format_map(mapping) % mapping == "10 20"
+    match mapping:
+        case {"a": value}:
+            assert value == 10
+        case _:
+            pytest.fail("a pattern of a dict does not match")
+    # The value of a name that stays may change, and a name may vanish.
+    mapping.show({"b": 3, "c": 4})
+    assert json.dumps(mapping) == '{"b": 30, "c": 40}'
+    assert dict.copy(mapping) == {"b": 30, "c": 40}
+    mapping.show({})
+    assert json.dumps(mapping) == "{}"
+    assert dict.copy(mapping) == {}
+    mapping.show({"d": 5})
+    assert json.dumps(mapping) == '{"d": 50}'
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        json.dumps(LazyMapping({"a": 1}, lambda source: object()))
 
 
 @pytest.mark.parametrize(
