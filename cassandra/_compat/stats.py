@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from cassandra import metrics
+from cassandra._histogram import any_bucket_of, any_percentile_of
 from cassandra.metrics import RequestTimer
 
 
@@ -64,11 +65,64 @@ class IntStat(Stat):
 
 
 class Distribution(RequestTimer):
-    """The value of a `PmfStat`: a mapping of count, min, max, mean, stddev and percentiles."""
+    """The value of a `PmfStat`: a mapping of count, min, max, mean, stddev and percentiles.
+
+    Unlike the latencies of a `RequestTimer`, values may be numbers of any size and sign.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        # How many values there are, by `any_bucket_of`. It replaces the list of the base class.
+        self._counts_by_bucket: dict[int, int] = {}
+        # The first value. The sums of the base class are of differences from this value: otherwise
+        # the standard deviation of large values that differ little would get lost in rounding.
+        self._first = 0.0
+        self._max = float("-inf")
 
     def addValue(self, value: float) -> None:
-        """Add a value."""
-        self.record(None, value)
+        """Add a value.
+
+        :raises ValueError: if the value is NaN.
+        :raises OverflowError: if the value is infinite, or greater than every float.
+        """
+        bucket = any_bucket_of(value)
+        if not self._count:
+            self._first = value * 1.0
+        difference = value - self._first
+        self._counts_by_bucket[bucket] = self._counts_by_bucket.get(bucket, 0) + 1
+        self._count += 1
+        self._sum += difference
+        self._squares += difference * difference
+        self._min = min(self._min, value)
+        self._max = max(self._max, value)
+
+    def record(self, host: object, seconds: float) -> None:
+        """Add a value.
+
+        :param host: not used.
+        :param seconds: the value.
+        """
+        self.addValue(seconds)
+
+    def percentile(self, percent: float) -> float:
+        """Return the value that `percent` % of the values do not exceed; 0.0 without any.
+
+        :param percent: 0 to 100.
+        """
+        if not self._count:
+            return 0.0
+        # Copy the counts, because other threads may add values while we compute.
+        bound = any_percentile_of(self._counts_by_bucket.copy(), percent)
+        return max(min(bound, self._max), self._min)
+
+    def __getitem__(self, key: str) -> float:
+        if key == "max" and not self._count:
+            return 0.0
+        value = super().__getitem__(key)
+        return value + self._first if key == "mean" else value
+
+    def __repr__(self) -> str:
+        return f"<Distribution: {self._count} values, mean {self['mean']:g}>"
 
     @contextmanager
     def time(self) -> Iterator[None]:

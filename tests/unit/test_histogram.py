@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from cassandra._histogram import BUCKETS, bucket_of, percentile_of
+from cassandra._histogram import BUCKETS, any_bucket_of, any_percentile_of, bucket_of, percentile_of
 
 
 def counted(durations: list[float]) -> list[int]:
@@ -42,3 +42,15 @@ def test_a_percentile_just_below_100_is_the_maximum() -> None:
     for total in range(1, 200):
         counts = counted([0.5] * total)
         assert percentile_of(counts, 99.99999999999999) == percentile_of(counts, 100)
+
+
+def test_buckets_of_any_numbers_have_the_order_of_the_numbers() -> None:
+    """A greater number has no smaller bucket, and no bucket's bound is below its numbers."""
+    numbers = [-1.7e308, -1e9, -3.0, -1.0, -1e-300, -5e-324, 0.0, 5e-324, 1e-300, 1.0, 3.0, 1.7e308]
+    buckets = [any_bucket_of(number) for number in numbers]
+    assert buckets == sorted({*buckets})
+    for number, bucket in zip(numbers, buckets, strict=True):
+        bound = any_percentile_of({bucket: 1}, 50)
+        assert number <= bound
+        assert abs(bound - number) <= abs(number) * 0.07 or bound in (5e-324, float("inf"))
+    assert any_percentile_of({}, 50) == 0.0
