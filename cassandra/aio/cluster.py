@@ -294,7 +294,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         if self._core is not None or self.is_shutdown:
             fields = await self._connected_core().user_type_fields(keyspace, user_type)
             self._user_types.take_fields(keyspace, user_type, fields)
-        self._add_user_type(keyspace, user_type, klass, self._sessions)
+        self._add_user_type(keyspace, user_type, klass)
 
     def get_control_connection_host(self) -> Host | Any:
         """Return the host of the control connection; None if there is no control connection."""

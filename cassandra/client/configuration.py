@@ -10,10 +10,12 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex
 
+from cassandra._forks import renew_in_child
 from cassandra._habits import CLUSTER_SETTINGS, refuse_pickling, stack_level, warn_of_other_setting
 from cassandra._impl import implementation
 from cassandra._imports import Deferred, at_first_cluster, import_all, import_module
 from cassandra._misspelt import check_spelling, class_attribute
+from cassandra._threads import Lock
 from cassandra.auth import PlainTextAuthProvider
 from cassandra.client.contact_points import endpoint_of
 from cassandra.client.identity import Identity
@@ -84,6 +86,17 @@ _OWN_ATTRIBUTES = frozenset(
 )
 # Names of profiles (in lower case) that users probably mistake for EXEC_PROFILE_DEFAULT.
 _NAMES_LIKE_DEFAULT = frozenset({"default", "exec_profile_default"})
+
+# Held while listeners are added or removed, so that no change is lost if two threads do that at the
+# same time.
+_changing = Lock()
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    """Replace the lock in a forked child, where the thread that held it does not exist."""
+    global _changing
+    _changing = Lock()
 
 
 def _warn_of_names_like_default(names: Iterable[object]) -> None:
@@ -571,10 +584,8 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         :param policy: a policy with a method `attach`.
         """
 
-    def _add_user_type(
-        self, keyspace: str, name: str, klass: type[Any], sessions: Iterable[SessionBase]
-    ) -> None:
-        """Register a class for a user-defined type, for rows and for literals of `sessions`.
+    def _add_user_type(self, keyspace: str, name: str, klass: type[Any]) -> None:
+        """Register a class for a user-defined type, for rows and for literals of all sessions.
 
         :raises TypeError: if `klass` is not callable, so that it cannot create instances.
         """
@@ -590,10 +601,10 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
             )
         # Let the engine decode values to instances of the class, and let the sessions encode
         # instances as literals.
-        self._user_types.add(keyspace, name, klass)
-        if self._core is not None:
-            self._core.user_types = self._user_types.classes
-        for session in list(sessions):
+        self._user_types.add(keyspace, name, klass, self._core)
+        # A session that another thread is creating is one of these sessions, or it will see the
+        # class in `_encode_user_types`.
+        for session in self._all_sessions():
             session._encode_user_type(klass, partial(self._user_types.fields, keyspace, name))
 
     def _encode_user_types(self, session: SessionBase) -> None:
@@ -619,8 +630,9 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
                 f"listener must have the methods on_up, on_down, on_add and on_remove, but is "
                 f"{listener!r}: write a subclass of cassandra.policies.HostStateListener"
             )
-        if not any(listener is other for other in self._listeners):
-            self._listeners.append(listener)
+        with _changing:
+            if not any(listener is other for other in self._listeners):
+                self._listeners.append(listener)
 
     def unregister_listener(self, listener: HostStateListener) -> None:
         """Undo `register_listener`.
@@ -628,7 +640,8 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         :param listener: an object with the methods of `cassandra.policies.HostStateListener`.
         """
         # Change the list in place, because the engine refers to this list object.
-        self._listeners[:] = [other for other in self._listeners if other is not listener]
+        with _changing:
+            self._listeners[:] = [other for other in self._listeners if other is not listener]
 
     # -- reading of metadata -----------------------------------------------------------------------
 
@@ -660,7 +673,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         # application drops.
         core.connector.on_version = partial(_call_if_open, weakref.WeakMethod(self._on_version))
         self._on_version(core.protocol_version)
-        core.user_types = self._user_types.classes
+        self._user_types.pass_to(core)
         # This raises UserTypeDoesNotExist if a registered type does not exist.
         await self._user_types.read_fields(core.user_type_fields)
         # Connect listeners and policies before the first request, and report the existing hosts.

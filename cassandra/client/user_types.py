@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from cassandra._forks import renew_in_child
 from cassandra._imports import at_first_cluster
 from cassandra._misspelt import nearest
+from cassandra._threads import Lock
 from cassandra.errors import UserTypeDoesNotExist
 
 if TYPE_CHECKING:
     from cassandra.cqltypes.udt import mapped_classes
+    from cassandra.engine.core import Core
     from cassandra.metadata.cluster_metadata import Metadata
 else:
     at_first_cluster(__name__, mapped_classes="cassandra.cqltypes.udt")
+
+# Held while a class is registered, so that none is lost if two threads do that at the same time.
+_changing = Lock()
+
+
+@renew_in_child
+def _renew_lock() -> None:
+    """Replace the lock in a forked child, where the thread that held it does not exist."""
+    global _changing
+    _changing = Lock()
 
 
 class UserTypes:
@@ -29,11 +42,25 @@ class UserTypes:
         # The field names of types that are not in the schema metadata, by (keyspace, type name).
         self._fields: dict[tuple[str, str], Sequence[str]] = {}
 
-    def add(self, keyspace: str, name: str, klass: type) -> None:
-        """Decode values of a user-defined type as `klass` from now on."""
-        self.classes = {**self.classes, keyspace: {**self.classes.get(keyspace, {}), name: klass}}
-        if isinstance(klass, type):
-            mapped_classes.add(klass)
+    def add(self, keyspace: str, name: str, klass: type, core: Core | None = None) -> None:
+        """Decode values of a user-defined type as `klass` from now on.
+
+        :param core: the engine that decodes the values; None if the cluster is not connected.
+        """
+        with _changing:
+            types = {**self.classes.get(keyspace, {}), name: klass}
+            self.classes = {**self.classes, keyspace: types}
+            if core is not None:
+                core.user_types = self.classes
+            if isinstance(klass, type):
+                mapped_classes.add(klass)
+
+    def pass_to(self, core: Core) -> None:
+        """Let an engine decode values as the registered classes."""
+        # Use the lock: another thread may have replaced the mapping since it was read here, and
+        # may have passed the new one on already.
+        with _changing:
+            core.user_types = self.classes
 
     def take_fields(self, keyspace: str, name: str, fields: Sequence[str]) -> None:
         """Store the field names of a type, for clusters whose schema is not read."""

@@ -437,7 +437,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
             self._user_types.take_fields(keyspace, user_type, fields)
         elif self.is_shutdown:
             raise self._not_connected()
-        self._add_user_type(keyspace, user_type, klass, self.sessions)
+        self._add_user_type(keyspace, user_type, klass)
 
     # -- hosts -------------------------------------------------------------------------------------
 

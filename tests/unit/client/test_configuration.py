@@ -7,6 +7,8 @@ import gc
 import math
 import pickle
 import ssl
+import sys
+import threading
 import weakref
 from types import SimpleNamespace
 from typing import Any
@@ -476,6 +478,38 @@ def test_listeners_are_registered_once() -> None:
     assert [id(listener) for listener in listeners] == [id(second)]
     with pytest.raises(TypeError, match="listener must have the methods on_up"):
         cluster.register_listener(object())
+
+
+def test_listeners_that_threads_remove_at_once() -> None:
+    """Threads that remove listeners at once remove only these, and all of these."""
+
+    class Listener:
+        def on_up(self, host: Any) -> None:
+            """Do nothing when a host is up."""
+
+    cluster: Any = Cluster()
+    # The list is long, so that one thread makes a new list while another one does.
+    listeners = [Listener() for _ in range(3000)]
+    cluster._listeners.extend(listeners)
+    start = threading.Barrier(2)
+
+    def remove(part: list[Listener]) -> None:
+        start.wait()
+        for listener in part:
+            cluster.unregister_listener(listener)
+
+    threads = [threading.Thread(target=remove, args=(listeners[part:40:2],)) for part in range(2)]
+    interval_before = sys.getswitchinterval()
+    # Python switches between the threads as often as possible.
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval_before)
+    assert cluster._listeners == listeners[40:]
 
 
 def test_the_profile_manager_cannot_be_replaced(cluster_class: Any) -> None:

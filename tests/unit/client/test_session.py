@@ -96,6 +96,14 @@ def test_literals_of_user_types_quote_the_field_names_that_need_it() -> None:
             session.execute("INSERT %s", (Address(**values),))
             literal = """{street : 'x' , "Zip Code" : 5 , "order" : 1 , "a""b" : 2 , key : 3}"""
             assert node.queries()[-1].query == f"INSERT {literal}"
+            # A session whose creation has not ended, in another thread, is not among `sessions`
+            # yet. It gets the classes that are registered meanwhile.
+            del session.encoder.mapping[Address]
+            cluster.sessions.discard(session)
+            cluster.register_user_type("ks", "address", Address)
+            cluster.sessions.add(session)
+            session.execute("INSERT %s", (Address(**values),))
+            assert node.queries()[-1].query == f"INSERT {literal}"
 
 
 # -- the default profile ---------------------------------------------------------------------------

@@ -301,7 +301,7 @@ def test_a_converter_gets_instances_of_the_registered_class(session: Session) ->
         return Money(value["amount"], value["currency"])
 
     session.codecs.register_type("ks.money", Converter(dataclasses.asdict, money_of))
-    session.cluster._add_user_type("ks", "money", dict, [])
+    session.cluster._add_user_type("ks", "money", dict)
     prepared = session.prepare(SELECT)
     for query, values in ((READ, None), (prepared, ("a",)), (prepared, ("a",))):
         assert session.execute(query, values).all() == [ROW]

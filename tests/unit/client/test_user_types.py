@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,6 +40,33 @@ def test_add_replaces_the_mapping_instead_of_changing_it() -> None:
     assert empty == {}
     assert with_address == {"ks": {"address": Address}}
     assert registry.classes == {"ks": {"address": Address, "phone": int}, "other": {"address": str}}
+
+
+def test_classes_that_threads_register_at_once() -> None:
+    """No class is lost if two threads register classes at once, and the engine gets both."""
+    registry = user_types_of_schema()
+    core: Any = SimpleNamespace(user_types={})
+    other_thread = threading.Thread(target=registry.add, args=("ks", "phone", int, core))
+
+    class Name(str):
+        """A name that lets the other thread run while a mapping with this name is being made."""
+
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            if not other_thread.ident:
+                other_thread.start()
+                other_thread.join(0.05)
+            return super().__hash__()
+
+    registry.add("ks", Name("address"), Address, core)
+    other_thread.join()
+    assert registry.classes == {"ks": {"address": Address, "phone": int}}
+    assert core.user_types is registry.classes
+    registry.add("ks", "address", str)
+    assert core.user_types != registry.classes
+    registry.pass_to(core)
+    assert core.user_types is registry.classes
 
 
 def test_fields_come_from_the_schema_before_fields_that_were_read() -> None:
