@@ -12,7 +12,7 @@ import struct
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from cassandra.testing.fake.primitives import long_bytes, string, unsigned_vint, vint
 
@@ -59,8 +59,56 @@ class Type(NamedTuple):
     width: int | None
 
 
+class _WrongType(TypeError):
+    """A value has another type than its column, or a part of it than its part of the column."""
+
+
+def _refuse(value: object, what: str) -> NoReturn:
+    """Raise the error for a value of a wrong type.
+
+    :param what: what a value should be.
+    """
+    raise _WrongType(f"{value!r} ({type(value).__name__}) is not {what}")
+
+
+def _elements(value: Any, what: str) -> Collection[Any]:
+    """Return a collection of elements, but refuse strings, bytes and mappings, as the driver does.
+
+    Otherwise each character of a string would be an element.
+
+    :param what: what the value should be.
+    """
+    if isinstance(value, (str, bytes, bytearray, Mapping)) or not hasattr(value, "__len__"):
+        _refuse(value, what)
+    elements: Collection[Any] = value
+    return elements
+
+
+def _check_count(values: Collection[Any], fields: Collection[Any], what: str) -> None:
+    """Raise ValueError if there are more values than fields. Fields at the end may be missing."""
+    if len(values) > len(fields):
+        raise ValueError(f"{len(values)} values for the {len(fields)} fields of {what}")
+
+
 def _packed(layout: str) -> Callable[[Any], bytes]:
     return struct.Struct(layout).pack
+
+
+def _boolean(value: object) -> bytes:
+    """Encode a bool or, as the driver does, an integer or a bool of NumPy."""
+    # Every other object is true or false, too: "false" is true.
+    if not hasattr(value, "__index__") and type(value).__name__ not in ("bool_", "bool"):
+        _refuse(value, "a bool")
+    return b"\1" if value else b"\0"
+
+
+def _blob(value: Any) -> bytes:
+    """Encode bytes or another buffer."""
+    # The constructor of bytes would make an int that many zeros, and read a list as bytes.
+    try:
+        return memoryview(value).tobytes()
+    except TypeError:
+        _refuse(value, "bytes")
 
 
 def _varint(number: int) -> bytes:
@@ -103,7 +151,9 @@ def _time(moment: datetime.time | int) -> bytes:
     return struct.pack(">q", moment)
 
 
-def _inet(address: str) -> bytes:
+def _inet(address: Any) -> bytes:
+    if isinstance(address, int):  # `ip_address` would take it as a whole address
+        _refuse(address, "an address")
     return ipaddress.ip_address(address).packed
 
 
@@ -132,8 +182,8 @@ class _Scalar(NamedTuple):
 _SCALARS = {
     "ascii": _Scalar(0x01, lambda value: value.encode("ascii"), "AsciiType"),
     "bigint": _Scalar(0x02, _packed(">q"), "LongType", 8),
-    "blob": _Scalar(0x03, bytes, "BytesType"),
-    "boolean": _Scalar(0x04, _packed(">?"), "BooleanType", 1),
+    "blob": _Scalar(0x03, _blob, "BytesType"),
+    "boolean": _Scalar(0x04, _boolean, "BooleanType", 1),
     "counter": _Scalar(0x05, _packed(">q"), "CounterColumnType"),
     "decimal": _Scalar(0x06, _decimal, "DecimalType"),
     "double": _Scalar(0x07, _packed(">d"), "DoubleType", 8),
@@ -214,6 +264,7 @@ def _sequence(element: Type, option: int, class_name: str) -> Type:
     """
 
     def encode(values: Collection[Any]) -> bytes:
+        values = _elements(values, "a collection of elements")
         return len(values).to_bytes(4, "big") + b"".join(_cell(element, value) for value in values)
 
     def encode_option(version: int) -> bytes:
@@ -226,7 +277,14 @@ def _map(key: Type, value: Type) -> Type:
     """Return the type of a map."""
 
     def encode(values: Mapping[Any, Any] | Collection[tuple[Any, Any]]) -> bytes:
-        pairs = values.items() if isinstance(values, Mapping) else values
+        pairs = (
+            values.items()
+            if isinstance(values, Mapping)
+            else [
+                _elements(pair, "a pair of a key and a value")
+                for pair in _elements(values, "a mapping")
+            ]
+        )
         cells = [_cell(key, map_key) + _cell(value, map_value) for map_key, map_value in pairs]
         return len(values).to_bytes(4, "big") + b"".join(cells)
 
@@ -242,6 +300,7 @@ def _tuple(fields: Sequence[Type]) -> Type:
     """Return the type of a tuple. Values may lack fields at the end."""
 
     def encode(values: Sequence[Any]) -> bytes:
+        _check_count(_elements(values, "a tuple"), fields, "the tuple")
         return b"".join(_cell(field, value) for field, value in zip(fields, values, strict=False))
 
     def encode_option(version: int) -> bytes:
@@ -265,7 +324,17 @@ def _udt(udt: Udt) -> Type:
     types = [parse_type(cql_type) for _, cql_type in udt.fields]
 
     def encode(value: Mapping[str, Any] | Sequence[Any]) -> bytes:
-        values = [value.get(name) for name in names] if isinstance(value, Mapping) else value
+        if isinstance(value, Mapping):
+            unknown = [key for key in value if key not in names]
+            if unknown:
+                raise ValueError(
+                    f"there is a value for {unknown[0]!r}, but the fields of {udt.name} are "
+                    f"{', '.join(names)}"
+                )
+            values: Collection[Any] = [value.get(name) for name in names]
+        else:
+            values = _elements(value, f"a mapping or a sequence for {udt.name}")
+            _check_count(values, names, udt.name)
         return b"".join(_cell(field, item) for field, item in zip(types, values, strict=False))
 
     def encode_option(version: int) -> bytes:
@@ -302,6 +371,7 @@ def _vector(element: Type, dimensions: int) -> Type:
     """
 
     def encode(values: Collection[Any]) -> bytes:
+        values = _elements(values, "a sequence of elements")
         if len(values) != dimensions:
             raise ValueError(f"{len(values)} elements for a vector of {dimensions}")
         parts = [element.encode(value) for value in values]
@@ -418,6 +488,8 @@ def _unencodable(index: int, column: Column, value: object, fault: Exception) ->
         f"row {index}, column {name} ({type_name}): {value!r} ({type(value).__name__}) cannot be "
         "encoded"
     )
+    if isinstance(fault, _WrongType):
+        return TypeError(f"{text}: {fault}")
     # `struct.error` is raised for a value of another type, and for an int that is out of range.
     if isinstance(fault, (TypeError, AttributeError)) or (
         isinstance(fault, struct.error) and not isinstance(value, int)

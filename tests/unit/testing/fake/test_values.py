@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import ipaddress
+import re
 import uuid
 from typing import Any
 
@@ -121,6 +123,58 @@ def test_rows_are_tuples_or_dicts() -> None:
     )
     with pytest.raises(ValueError, match="k, v"):
         encode_row(types, columns, (1,))
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "value", "error", "message"),
+    [
+        (PLACE, {"xx": 1, "y": "b"}, ValueError,
+         "there is a value for 'xx', but the fields of place are x, y"),
+        (PLACE, (1, "b", 2), ValueError, "3 values for the 2 fields of place"),
+        (PLACE, "ab", TypeError, r"'ab' \(str\) is not a mapping or a sequence for place"),
+        ("tuple<int, int>", (1, 2, 3), ValueError, "3 values for the 2 fields of the tuple"),
+        ("tuple<text, text>", "ab", TypeError, r"'ab' \(str\) is not a tuple"),
+        ("blob", 5, TypeError, r"5 \(int\) is not bytes"),
+        ("blob", [1, 2], TypeError, r"\[1, 2\] \(list\) is not bytes"),
+        ("boolean", "false", TypeError, r"'false' \(str\) is not a bool"),
+        ("boolean", 0.5, TypeError, r"0.5 \(float\) is not a bool"),
+        ("inet", 5, TypeError, r"5 \(int\) is not an address"),
+        ("list<text>", "abc", TypeError, r"'abc' \(str\) is not a collection of elements"),
+        ("set<text>", {"a": 1}, TypeError, r"\(dict\) is not a collection of elements"),
+        ("list<int>", 5, TypeError, r"5 \(int\) is not a collection of elements"),
+        ("map<text, text>", ["ab"], TypeError, r"'ab' \(str\) is not a pair of a key and a value"),
+        ("map<text, text>", "ab", TypeError, r"'ab' \(str\) is not a mapping"),
+        ("vector<int, 2>", b"ab", TypeError, r"b'ab' \(bytes\) is not a sequence of elements"),
+        ("list<frozen<tuple<blob>>>", [(b"",), (5,)], TypeError, r"5 \(int\) is not bytes"),
+    ],
+)  # fmt: skip
+def test_values_that_would_be_stored_as_others_are_refused(
+    cql_type: Any, value: Any, error: type[Exception], message: str
+) -> None:
+    """The error names the column, its type, the value, and the part that is wrong."""
+    name = "place" if cql_type is PLACE else cql_type
+    start = re.escape(f"row 3, column c ({name}): {value!r} ({type(value).__name__}) cannot be ")
+    with pytest.raises(error, match=f"^{start}encoded: .*{message}$"):
+        encode_row([parse_type(cql_type)], [("c", cql_type)], (value,), 3)
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "value", "data"),
+    [
+        (PLACE, (1,), "00000004 00000001"),
+        (PLACE, {}, "ffffffff ffffffff"),
+        ("tuple<int, int>", [1], "00000004 00000001"),
+        ("blob", bytearray(b"a"), "61"),
+        ("blob", memoryview(b"a"), "61"),
+        ("boolean", 0, "00"),
+        ("inet", ipaddress.ip_address("1.2.3.4"), "01020304"),
+        ("list<int>", {5: 0}.keys(), "00000001 00000004 00000005"),
+        ("map<int, int>", [(5, None)], "00000001 00000004 00000005 ffffffff"),
+    ],
+)
+def test_other_forms_of_values(cql_type: Any, value: Any, data: str) -> None:
+    """Fields at the end may be missing, and other classes than the usual ones are accepted."""
+    assert parse_type(cql_type).encode(value) == bytes.fromhex(data)
 
 
 @pytest.mark.parametrize("cql_type", ["nothing", "list<int", "bag<int>"])
