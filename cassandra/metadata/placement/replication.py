@@ -207,6 +207,48 @@ class SimpleStrategy(ReplicationStrategy):
         return rings.simple_map(ring, hosts, factor.full_replicas, factor.all_replicas)
 
 
+def _rack_index(key: str) -> int | None:
+    """Return the number after the last colon of an option's name; None if there is none."""
+    datacenter, _, index = key.rpartition(":")
+    return int(index) if datacenter and index.removeprefix("-").isdecimal() else None
+
+
+def _is_factor(value: Any) -> bool:
+    """Return True if the value of an option is a replication factor."""
+    try:
+        ReplicationFactor.create(value)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _named_racks(options: Mapping[str, Any]) -> dict[str, dict[int, str]]:
+    """Return the racks that ScyllaDB's options name, by data centre and index.
+
+    ``{"dc1:0": "rack1", "dc1:1": "rack2"}`` means a replica in each of two racks. The index -1
+    means that no rack is named, so there are no replicas.
+
+    A data centre of Cassandra may have such a name, too, as in ``{"dc1:1": "3"}``. But racks may
+    also be called "1" and "2". ScyllaDB counts from 0 and names each rack once, so other options
+    whose values are all factors are not racks.
+    """
+    options_by_datacenter: dict[str, dict[int, Any]] = {}
+    for key, value in options.items():
+        index = _rack_index(key)
+        if index is not None:
+            # Split from the right, because the name of a data centre may contain a colon.
+            options_by_datacenter.setdefault(key.rpartition(":")[0], {})[index] = value
+    named_racks = {}
+    for datacenter, values in options_by_datacenter.items():
+        racks = {index: value for index, value in values.items() if index >= 0}
+        is_as_scylladb_writes = racks.keys() == {*range(len(racks))} and len(
+            {*racks.values()}
+        ) == len(racks)
+        if is_as_scylladb_writes or not all(map(_is_factor, values.values())):
+            named_racks[datacenter] = racks
+    return named_racks
+
+
 class NetworkTopologyStrategy(ReplicationStrategy):
     """Places a number of replicas in each data centre, in different racks if there are enough.
 
@@ -221,18 +263,12 @@ class NetworkTopologyStrategy(ReplicationStrategy):
     def __init__(self, dc_replication_factors: Mapping[str, Any]) -> None:
         super().__init__("NetworkTopologyStrategy", dc_replication_factors)
         self.dc_replication_factors_info = {}
-        self._racks: dict[str, dict[int, str]] = {}
+        self._racks = _named_racks(self._options)
         for key, factor in self._options.items():
-            # Split from the right, because the name of a data centre may contain a colon.
-            datacenter, _, rack_index = key.rpartition(":")
-            # Named racks of ScyllaDB: {"dc1:0": "rack1", "dc1:1": "rack2"} means a replica in each
-            # of two racks. The index -1 means that no rack is named, so there are no replicas.
-            if datacenter and rack_index.removeprefix("-").isdecimal():
-                racks = self._racks.setdefault(datacenter, {})
-                if int(rack_index) >= 0:
-                    racks[int(rack_index)] = factor
-                # Each rack has one replica. Update the count with each option, so that the last
-                # option of the data centre sets the final count.
+            datacenter, _, _ = key.rpartition(":")
+            racks = self._racks.get(datacenter)
+            if racks is not None and _rack_index(key) is not None:
+                # Each rack has one replica.
                 self.dc_replication_factors_info[datacenter] = ReplicationFactor(len(racks))
             else:
                 self.dc_replication_factors_info[key] = ReplicationFactor.create(factor)

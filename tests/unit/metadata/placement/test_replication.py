@@ -419,3 +419,23 @@ def test_scylladb_s_lists_of_racks_are_read_and_exported() -> None:
         "NetworkTopologyStrategy", {"dc1": "3", "dc2:0": "r1", "dc2:1": "r2", "dc3:-1": ""}
     )
     assert strategy != in_other_racks
+    # Racks may have numbers as names.
+    for racks, factor in ({"dc:0": "1", "dc:1": "2"}, 2), ({"dc:-1": ""}, 0), ({"dc:3": "r"}, 1):
+        strategy = ReplicationStrategy.create("NetworkTopologyStrategy", racks)
+        assert isinstance(strategy, NetworkTopologyStrategy)
+        assert strategy.dc_replication_factors == {"dc": factor}
+
+
+@pytest.mark.parametrize(
+    "factors", [{"eu:1": "3"}, {"eu:0": "3", "eu:1": "3"}, {"eu:2": "3/1", "us": "2"}]
+)
+def test_names_of_data_centres_that_end_with_a_number(factors: dict[str, Any]) -> None:
+    """A data centre of Cassandra whose name ends with a colon and a number is not a list of racks.
+
+    ScyllaDB would count the racks from 0, and name each rack once.
+    """
+    strategy = ReplicationStrategy.create("NetworkTopologyStrategy", factors)
+    assert isinstance(strategy, NetworkTopologyStrategy)
+    assert strategy.dc_replication_factors.keys() == factors.keys()
+    exported = "".join(f", '{name}': '{factor}'" for name, factor in factors.items())
+    assert strategy.export_for_schema() == f"{{'class': 'NetworkTopologyStrategy'{exported}}}"
