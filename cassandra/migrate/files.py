@@ -17,8 +17,9 @@ ENDINGS = (".py", ".pyw", ".ipynb")  # endings of the files that are read in a f
 SKIPPED = {"node_modules", "site-packages", "dist-packages", "venv", "__pycache__", "virtualenv"}
 # A file that contains none of these words does not use a driver, and need not be parsed.
 WORDS = re.compile(r"cassandra|scylla|acsylla|eventlet|uvloop|CASS_DRIVER", re.I)
-# Lines of a notebook that are not Python: %magic, !command, ?help.
-MAGIC = re.compile(r"^(\s*)[%!?].*$", re.M)
+# Lines of a notebook that are not Python: %magic, !command, ?help. A line may also begin with an
+# operator of an expression: ``% value`` or ``!= value``.
+MAGIC = re.compile(r"^([^\S\n]*)(?:%[^\s(\[{]|!(?!=)|\?).*$", re.M)
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,10 @@ def _notebook(path: Path) -> Iterator[Source | Unread]:
     for number, text in enumerate(texts, 1):
         if text.startswith("%%"):
             continue  # a cell magic: such a cell is usually in another language
-        # Magics are not Python, so replace each of these lines by `pass`.
-        cell = _parsed(f"{location}[{number}]", MAGIC.sub(r"\1pass", text))
+        cell = _parsed(f"{location}[{number}]", text)
+        if isinstance(cell, Unread):
+            # Magics are not Python, so replace each of these lines by `pass`.
+            cell = _parsed(f"{location}[{number}]", MAGIC.sub(r"\1pass", text))
         if isinstance(cell, Unread):
             # A cell that cannot be parsed becomes an `Unread`. Continue with the other cells.
             yield cell

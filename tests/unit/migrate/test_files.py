@@ -53,6 +53,21 @@ def test_a_file_is_read_in_the_encoding_that_it_declares(tmp_path: Path) -> None
     assert isinstance(next(files.read(path)), files.Source)
 
 
+def test_lines_of_notebooks_that_begin_with_an_operator(tmp_path: Path) -> None:
+    """A line that begins with ``%`` or ``!=`` belongs to an expression; it is not a command."""
+    cells = [
+        {"cell_type": "code", "source": "import cassandra\nx = ('%s'\n     %x)"},
+        {"cell_type": "code", "source": "%time x\nx = ('%s'\n  % x\n  != 2\n%(3))\n!ls\n?x"},
+    ]
+    path = tmp_path / "a.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
+    (source,) = files.read(path)
+    assert isinstance(source, files.Source)
+    assert [(node.cell, node.lineno) for node in source.tree.body] == [  # type: ignore[attr-defined]
+        (1, 1), (1, 2), (2, 1), (2, 2), (2, 6), (2, 7),
+    ]  # fmt: skip
+
+
 def test_code_cells_of_notebooks_are_parsed_without_their_commands(tmp_path: Path) -> None:
     """The code cells of a notebook are parsed without the notebook's commands.
 
