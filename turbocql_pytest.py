@@ -317,7 +317,8 @@ def cassandra_replay(request: pytest.FixtureRequest) -> Iterator[Recorder | Repl
     The recording is ``recordings/MODULE/TEST.jsonl`` in the folder of the test's file. TEST is the
     name of the test, with its classes and a digest if the name alone would not be unique. To record
     it, run the test with ``--cassandra-record=HOST:PORT``: requests then go to that node, and the
-    recording is kept if the test passes.
+    recording is kept if the test passes. Record without ``compression="lz4"``: a recorder reads
+    only frames that are not compressed.
     """
     from pathlib import Path
 

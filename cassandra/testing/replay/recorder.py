@@ -49,6 +49,9 @@ class Recorder:
     other nodes of the cluster and ScyllaDB's shard-aware port from the application, so that all
     requests pass through the recorder.
 
+    Requests and responses must not be compressed, so the recorder also hides the node's compression
+    algorithms: an application with ``compression="lz4"`` cannot connect to it.
+
     :param path: the file to write. An existing file is replaced.
     :param contact_point: the address of the real node.
     :param port: the port of the real node.
