@@ -65,7 +65,7 @@ OTHERS_WAIT = 1.0  # seconds
 MOST_RENEWAL_TRIES = 3
 
 
-# The preparers of all clusters, by a number; those of clusters that were shut down have no sessions.
+# The preparers of all clusters, by a number. Those of clusters that were shut down have no session.
 _preparers: weakref.WeakValueDictionary[int, Preparer] = weakref.WeakValueDictionary()
 _next_number = itertools.count().__next__
 

@@ -12,12 +12,12 @@ import functools
 import itertools
 import socket
 import ssl
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextvars import Context
 from typing import Any, Protocol, TypeVar
-
-from cassandra._threads import daemon_thread
 
 T = TypeVar("T")
 
@@ -51,7 +51,10 @@ class NodeThread:
         self._is_drain_scheduled = False
         # Maps a listening socket to the tasks that set up its new connections.
         self._accepting: dict[Listening, set[asyncio.Task[Any]]] = {}
-        self._thread = daemon_thread(self._run, name)
+        # Python 3.14 may start a thread in a copy of the starter's context, which the thread would
+        # keep.
+        arguments: dict[str, Any] = {"context": Context()} if sys.version_info >= (3, 14) else {}
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True, **arguments)
         self._thread.start()
 
     def _run(self) -> None:
