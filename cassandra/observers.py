@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 
 from cassandra._misspelt import nearest
 from cassandra._observer import ObserverBase
+from cassandra.engine.attempts import deciding_attempt
 
 if TYPE_CHECKING:
     from cassandra import observed
@@ -292,7 +293,8 @@ class ObservedRequest(observed.ObservedBase):
     :ivar response_size: bytes of the last response's frame, after decompression; 0 without a
         response.
     :ivar speculations: the number of attempts that are speculative executions.
-    :ivar shard: the ScyllaDB shard that the last attempt was sent to; None for other servers.
+    :ivar shard: the ScyllaDB shard that the last attempt was sent to, and in `on_end` the shard of
+        the attempt that ended the request; None for other servers.
     """
 
     __slots__ = ("_storage",)
@@ -421,9 +423,20 @@ class ObservedRequest(observed.ObservedBase):
 
     @property
     def host(self) -> Host | None:
-        """The host of the last attempt, its coordinator; None if nothing was sent."""
+        """The coordinator; None if nothing was sent.
+
+        In `on_end` this is the host whose response or error ended the request. With speculative
+        executions this is not always the host of the last attempt. In earlier events, and if the
+        caller has cancelled the request, it is the host of the last attempt.
+        """
         attempts = self._request.attempts
-        return attempts[-1].host if attempts else None
+        if not attempts:
+            return None
+        # Most requests have one attempt.
+        if self.latency is None or len(attempts) == 1:
+            return attempts[-1].host
+        attempt = deciding_attempt(attempts, self._request.error)
+        return attempt.host if attempt is not None else None
 
     @property
     def retries(self) -> int:

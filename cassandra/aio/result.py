@@ -20,6 +20,7 @@ from cassandra.client.columnar import ROWS_READ
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
 from cassandra.client.result_habits import warn_of_truth
+from cassandra.engine.attempts import deciding_attempt
 from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import rows_of_page, tuple_factory
@@ -496,9 +497,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     @property
     def coordinator_host(self) -> Host | None:
-        """The host of the last attempt; None before the first attempt."""
-        attempts = self.attempts
-        return attempts[-1].host if attempts else None
+        """The host that has sent the current page; None before the first attempt."""
+        attempt = deciding_attempt(self.attempts)
+        return attempt.host if attempt is not None else None
 
 
 ResultSet.__module__ = "cassandra.aio"

@@ -62,6 +62,7 @@ from cassandra.client.columnar import (
 )
 from cassandra.client.ignored_errors import ignored_error
 from cassandra.consistency import level_of
+from cassandra.engine.attempts import deciding_attempt
 from cassandra.errors import DecodeError, DriverException
 
 if TYPE_CHECKING:
@@ -565,13 +566,9 @@ def _host_that_answered(page: Any) -> Host:
     """Return the host that has sent a page."""
     # On asyncio, the result has the attempts; in the blocking API, its future has them.
     attempts = getattr(page, "response_future", page).attempts
-    # With speculative execution, the last attempt may have been abandoned when an earlier attempt
-    # got a response. So look for attempts with a response.
-    answered = [
-        attempt for attempt in attempts if attempt.latency is not None and attempt.error is None
-    ]
-    host: Host = (answered or attempts)[-1].host
-    return host
+    attempt = deciding_attempt(attempts)
+    assert attempt is not None  # the page has come
+    return attempt.host
 
 
 def size_of(result: Page) -> int:

@@ -20,6 +20,7 @@ from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
 from cassandra.cluster.unread_errors import UnreadError
 from cassandra.cluster.unread_pages import KNOWN_PAGES, UnreadPages, unread_by_callbacks
+from cassandra.engine.attempts import deciding_attempt
 from cassandra.engine.failures import call_on_loop, failure_of, for_caller
 from cassandra.errors import DriverException, OperationTimedOut, QueryExhausted
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
@@ -829,9 +830,16 @@ class ResponseFuture(Generic[R]):
 
     @property
     def coordinator_host(self) -> Host | None:
-        """The host of the last attempt; None before the first attempt."""
-        hosts = self.attempted_hosts
-        return hosts[-1] if hosts else None
+        """The host that has responded; None before the first attempt.
+
+        While the request is under way, and if no host has responded, this is the host of the last
+        attempt.
+        """
+        attempts = self.attempts
+        if not self._done:
+            return attempts[-1].host if attempts else None
+        attempt = deciding_attempt(attempts, self._error)
+        return attempt.host if attempt is not None else None
 
     _current_host = coordinator_host  # tracing libraries use this name
 
@@ -853,11 +861,12 @@ class ResponseFuture(Generic[R]):
         return getattr(self._last_answer(), "custom_payload", None)
 
     def _last_answer(self) -> object:
-        """Return the response; if the request has failed, return the error of its last attempt."""
+        """Return the response; if the request has failed, return the error that ended it."""
         request = self._request
         if self._error is None or request is None or not request.attempts:
             return self._response
-        return request.attempts[-1].error
+        attempt = deciding_attempt(request.attempts, self._error)
+        return attempt.error if attempt is not None else None
 
     def _check_complete(self, attribute: str) -> None:
         if not self._done:

@@ -61,6 +61,7 @@ from typing import TYPE_CHECKING, Any
 from cassandra._habits import class_advice
 from cassandra._logs import Log
 from cassandra.cqltypes.failures import add_note
+from cassandra.engine.attempts import deciding_attempt
 from cassandra.engine.datacenters import unknown_local_datacenter
 from cassandra.engine.failures import as_exception, fault_among
 from cassandra.engine.faulty_vectors import faulty_vectors
@@ -115,6 +116,8 @@ from cassandra.protocol.opcodes import (
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
+    import asyncio
+
     from cassandra.engine import happy_path
     from cassandra.engine.connection import Connection
     from cassandra.engine.happy_path import Attempt, RequestBase
@@ -875,7 +878,12 @@ class Request(RequestBase):
         delay = self._speculation.next_execution(self.attempts[-1].host if self.attempts else None)
         # A negative delay means that no further execution should be started.
         if delay >= 0:
-            self._speculation_handle = self.session.loop.call_later(delay, self._speculate)
+            timer = self.session.loop.call_later(delay, self._speculate)
+            handle = self._speculation_handle
+            if isinstance(handle, _Speculated):
+                handle.timer = timer
+            else:
+                self._speculation_handle = timer
 
     def _speculate(self) -> None:
         """Called by the timer: send one more attempt, and schedule the next execution."""
@@ -883,11 +891,44 @@ class Request(RequestBase):
             return
         if self.observed is not None:
             self.observed._speculation()
+        if not isinstance(self._speculation_handle, _Speculated):
+            self._speculation_handle = _Speculated(self)
         try:
             self.try_next_host()
             self._schedule_speculation()
         except BaseException as fault:  # a policy raised an error
             self.fail(as_exception(fault))
+
+
+class _Speculated:
+    """The `_speculation_handle` of a request that has begun a speculative execution.
+
+    The happy path cancels that handle when the request ends, before it notifies the observers and
+    abandons the attempts. So this is the place for what only such requests need at their end.
+    """
+
+    __slots__ = ("_request", "timer")
+
+    def __init__(self, request: Request) -> None:
+        self._request: Request | None = request
+        self.timer: asyncio.TimerHandle | None = None  # of the next speculative execution
+
+    def cancel(self) -> None:
+        """Cancel the timer, and complete the records about the request if it is over."""
+        if self.timer is not None:
+            self.timer.cancel()
+        request = self._request
+        # `_stop_other_attempts` also calls this, for a request that is not over yet.
+        if request is None or not request.done:
+            return
+        self._request = None  # break the reference cycle
+        if request.observed is not None:
+            attempt = deciding_attempt(request.attempts, request.error)
+            # The observers' record has the shard of the last attempt until now.
+            connection = attempt.connection if attempt is not None else None
+            features = connection.features if connection is not None else None
+            if features is not None and features.sharding_info is not None:
+                request.observed.shard = features.shard_id
 
 
 class _DelayedRetry:

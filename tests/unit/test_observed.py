@@ -15,6 +15,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.engine.observers import MOST_SLOW_CALLS, SLOW, Observers
 from cassandra.errors import InvalidRequest, OperationTimedOut, ReadTimeout
+from cassandra.observability.counters import RequestCounters
 from cassandra.observers import ObservedRequest, RequestObserver
 from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
 from cassandra.protocol.messages.errors import OverloadedErrorMessage
@@ -249,6 +250,48 @@ def test_speculative_executions_are_reported(connect: Connect, recorder: Recorde
             ("end", None),
         ]
         assert recorder.requests[0].speculations == 1
+
+
+def test_the_host_that_answers_is_the_coordinator(connect: Connect, recorder: Recorder) -> None:
+    """If the first attempt answers after a speculative execution, its host must be the coordinator.
+
+    The coordinator of the request, and the shard, must not be those of the abandoned attempt.
+    """
+    counters = RequestCounters()
+    with FakeCluster(2, scylla=Scylla(3)) as nodes:
+        held_answer, never = hold(ONE_ROW), hold(ONE_ROW)
+        nodes[0].prime(QUERY, held_answer)
+        nodes[1].prime(QUERY, never)
+        profile = ExecutionProfile(
+            load_balancing_policy=AddressOrderPolicy(),
+            speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.01, 1),
+        )
+        shards: list[int] = []
+
+        class ReleasesFirst(RequestObserver):
+            def on_speculation(self, request: ObservedRequest, attempt: Any) -> None:
+                connection: Any = request.attempts[0].connection
+                shards.append(connection.features.shard_id)
+                held_answer.release()
+
+        session = connect(
+            nodes,
+            *(recorder, counters, ReleasesFirst()),
+            execution_profiles={EXEC_PROFILE_DEFAULT: profile},
+        )
+        result = session.execute(SimpleStatement(QUERY, is_idempotent=True))
+        never.release()
+        request = recorder.requests[0]
+        assert request.speculations == 1
+        assert request.host is not None
+        assert request.host.address == nodes[0].address
+        assert request.shard == shards[0]
+        # On asyncio, the result itself has the coordinator.
+        future = getattr(result, "response_future", result)
+        assert future.coordinator_host is request.host
+        bytes_in = {host.address: counted.bytes_in for host, counted in counters.hosts.items()}
+        assert bytes_in[nodes[0].address] == request.response_size
+        assert bytes_in.get(nodes[1].address, 0) == 0
 
 
 def test_concurrent_executions_have_the_caller_s_context(

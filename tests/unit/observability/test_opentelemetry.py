@@ -27,6 +27,7 @@ from cassandra.testing.fake import (
     ErrorCode,
     FakeCluster,
     FakeNode,
+    delay,
     error,
     hold,
     paged,
@@ -345,6 +346,26 @@ def test_speculative_executions_are_counted(telemetry: Telemetry) -> None:
     assert telemetry.span.attributes["cassandra.speculative_execution.count"] == 1
     names = [event.name for event in telemetry.span.events]
     assert names == ["attempt", "speculative execution", "attempt"]
+
+
+def test_the_host_that_answers_is_the_coordinator_of_a_span(telemetry: Telemetry) -> None:
+    """A speculative execution that is abandoned must not be the coordinator."""
+    with FakeCluster(2) as nodes:
+        never = hold(rows(ONE_COLUMN, []))
+        nodes[0].prime(QUERY, delay(0.1, rows(ONE_COLUMN, [])))
+        nodes[1].prime(QUERY, never)
+        profile = ExecutionProfile(
+            load_balancing_policy=AddressOrderPolicy(),
+            speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.01, 1),
+        )
+        profiles = {EXEC_PROFILE_DEFAULT: profile}
+        with observed_cluster(nodes, telemetry.observer, execution_profiles=profiles) as cluster:
+            cluster.connect().execute(SimpleStatement(QUERY, is_idempotent=True))
+            never.release()
+        assert telemetry.span.attributes["cassandra.speculative_execution.count"] == 1
+        assert telemetry.span.attributes["server.address"] == nodes[0].address
+        (point,) = telemetry.points
+        assert point.attributes["server.address"] == nodes[0].address
 
 
 def test_durations_are_a_histogram(node: FakeNode, telemetry: Telemetry) -> None:
