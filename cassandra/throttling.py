@@ -53,6 +53,10 @@ class Sending(Protocol):
     """The attributes of an `Attempt` that throttlers use."""
 
     @property
+    def started(self) -> float:
+        """When the attempt was sent, in seconds by a monotonic clock."""
+
+    @property
     def latency(self) -> float | None:
         """Seconds until the response arrived; None if there was none."""
 
@@ -447,9 +451,7 @@ class AdaptiveThrottler(ConcurrencyLimitingThrottler):
         if isinstance(error, _SIGNS_OF_OVERLOAD):
             self._lower_limit()
             return
-        # Use the latency of the last attempt only: earlier attempts of a retried or speculative
-        # request say little about the current load.
-        latency = request.attempts[-1].latency if request.attempts else None
+        latency = _latency_of(request.attempts)
         # Without a latency, no host has responded, and there is nothing to measure.
         if latency is None:
             return
@@ -562,6 +564,28 @@ class _Speed:
         # for the other requests. So slowness counts only if it lasts for several rounds: in one
         # round, as many responses arrive as requests were running.
         return answers - self._quick_at > max(_ROUNDS * self._most_under_way, _LONG)
+
+
+def _latency_of(attempts: Sequence[Sending]) -> float | None:
+    """Return the latency of the attempt that ended a request; None if no host has responded.
+
+    Earlier attempts of a retried request are left out, because they say little about the current
+    load. If a speculative execution has overtaken attempts that nobody has answered, the latency is
+    measured from the first of these: the servers have worked on the request since then.
+    """
+    if len(attempts) < 2:
+        return attempts[0].latency if attempts else None
+    ends = [
+        attempt.started + attempt.latency for attempt in attempts if attempt.latency is not None
+    ]
+    if not ends:
+        return None
+    end = max(ends)
+    return end - min(
+        attempt.started
+        for attempt in attempts
+        if attempt.latency is None or attempt.started + attempt.latency == end
+    )
 
 
 def _logarithm(seconds: float) -> float:

@@ -106,9 +106,13 @@ class CountingRequest:
 
     def end(self, latency: float | None = None, error: BaseException | None = None) -> None:
         """End the request, whatever its state is."""
+        self.finish([SimpleNamespace(latency=latency)], error)
+
+    def finish(self, attempts: list[Any], error: BaseException | None = None) -> None:
+        """End the request with these attempts."""
         self.done = True
         self.error = error
-        self.attempts = [SimpleNamespace(latency=latency)]
+        self.attempts = attempts
         if self.begun:
             self.throttler.release(self)
         else:
@@ -357,6 +361,42 @@ def test_slow_responses_lower_the_limit() -> None:
         CountingRequest(throttler).ask().end(0.1)
     # The limit must have been lowered several times, each time by a fifth.
     assert throttler.max_concurrent_requests < 60
+
+
+@pytest.mark.parametrize("answered", [0, 1])
+def test_slow_responses_lower_the_limit_despite_speculative_executions(answered: int) -> None:
+    """A response must be measured from the first attempt, whichever attempt it answers."""
+    throttler, loop = attached(AdaptiveThrottler(initial=100, least=10, most=1000))
+    for _ in range(100):
+        CountingRequest(throttler).ask().end(0.01)
+    assert throttler.max_concurrent_requests == 100
+    for _ in range(100):
+        loop.advance(0.3)
+        request = CountingRequest(throttler).ask()
+        # The second attempt begins after a quarter of a second. The response comes a moment later.
+        attempts = [
+            SimpleNamespace(started=loop.now, latency=None),
+            SimpleNamespace(started=loop.now + 0.25, latency=None),
+        ]
+        attempts[answered].latency = (0.26, 0.01)[answered]
+        request.finish(attempts)
+    assert throttler.max_concurrent_requests < 60
+
+
+def test_the_failed_attempts_of_a_retried_request_are_not_measured() -> None:
+    """Only the attempt that was answered counts, and an abandoned one does not hide it."""
+    throttler, loop = attached(AdaptiveThrottler(initial=100, least=10, most=1000))
+    for number in range(200):
+        loop.advance(0.3)
+        request = CountingRequest(throttler).ask()
+        first_latency = 0.25 if number >= 100 else 0.002
+        request.finish(
+            [
+                SimpleNamespace(started=loop.now, latency=first_latency),
+                SimpleNamespace(started=loop.now + first_latency, latency=0.002),
+            ]
+        )
+    assert throttler.max_concurrent_requests == 100
 
 
 def request_of(throttler: RequestThrottler, text: str) -> CountingRequest:
