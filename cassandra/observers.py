@@ -128,7 +128,9 @@ class RequestObserver(ObserverBase):
     def on_latency(self, host: Host, seconds: float) -> None:
         """Called when a host has responded with a result, or with an error that took work.
 
-        Such an error comes after the host has, for example, waited for replicas.
+        Such an error comes after the host has, for example, waited for replicas. The method is also
+        called if a speculative execution got a response before the host: `seconds` is the time
+        until then, and the host's own response would have taken longer.
 
         :param host: the `Host`.
         :param seconds: from sending the request to receiving the response.

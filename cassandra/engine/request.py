@@ -929,6 +929,28 @@ class _Speculated:
             features = connection.features if connection is not None else None
             if features is not None and features.sharding_info is not None:
                 request.observed.shard = features.shard_id
+        if request.error is None:
+            _report_overtaken(request)
+
+
+def _report_overtaken(request: Request) -> None:
+    """Report the latencies of hosts that were overtaken by a speculative execution, so far.
+
+    Otherwise a host that is always overtaken would have no latency at all, and would not seem slow.
+    Its response takes longer than this latency. So an attempt is only reported if it began before
+    the attempt that was answered: the latency of a later one would make its host seem fast.
+    """
+    observe = request.session.core.on_latency
+    answered = deciding_attempt(request.attempts)
+    if observe is None or answered is None:
+        return
+    now = request.session.timers.clock()
+    for attempt in request.attempts:
+        if attempt is answered:
+            break
+        # Without a stream, an attempt has failed, or it waits to be sent.
+        if attempt.stream >= 0:
+            observe(attempt.host, now - attempt.started)
 
 
 class _DelayedRetry:

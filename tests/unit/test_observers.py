@@ -19,14 +19,16 @@ import pytest
 
 import cassandra.engine.observers as observers_module
 from cassandra import ConsistencyLevel
-from cassandra.cluster import Cluster, ExecutionProfile
+from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.engine.profile import HELD_PROFILES
 from cassandra.observers import ObservedRequest, RequestObserver, checked_observers
+from cassandra.policies.speculation import ConstantSpeculativeExecutionPolicy
 from cassandra.query import BatchStatement, SimpleStatement
-from cassandra.testing.fake import FakeNode
-from tests.unit.engine.faults import WAIT
+from cassandra.testing.fake import FakeCluster, FakeNode, delay, hold
+from tests.unit.engine.faults import WAIT, AddressOrderPolicy
 from tests.unit.observing import (
     INSERT,
+    ONE_ROW,
     QUERY,
     Blocking,
     Connect,
@@ -214,6 +216,37 @@ def test_an_observer_of_latencies_only_creates_no_observed_request(node: FakeNod
         assert len(seconds) == 1
     finally:
         session.close()
+
+
+def test_a_host_that_is_overtaken_has_a_latency(connect: Connect) -> None:
+    """A host that loses against speculative executions must seem as slow as it is known to be.
+
+    An abandoned speculative execution has no latency: it would make its host seem fast.
+    """
+    latencies: list[tuple[str, float]] = []
+
+    class LatencyRecorder(RequestObserver):
+        def on_latency(self, host: Any, seconds: float) -> None:
+            latencies.append((host.address, seconds))
+
+    with FakeCluster(3) as nodes:
+        never = hold(ONE_ROW)
+        nodes[0].prime(QUERY, never)
+        nodes[1].prime(QUERY, delay(0.2, ONE_ROW))
+        nodes[2].prime(QUERY, never)
+        profile = ExecutionProfile(
+            load_balancing_policy=AddressOrderPolicy(),
+            speculative_execution_policy=ConstantSpeculativeExecutionPolicy(0.05, 2),
+        )
+        session = connect(
+            nodes, LatencyRecorder(), execution_profiles={EXEC_PROFILE_DEFAULT: profile}
+        )
+        latencies.clear()
+        session.execute(SimpleStatement(QUERY, is_idempotent=True))
+        never.release()
+        (second, seconds_of_second), (first, seconds_of_first) = latencies
+        assert (first, second) == (nodes[0].address, nodes[1].address)
+        assert seconds_of_first > seconds_of_second + 0.04
 
 
 @pytest.mark.parametrize(
