@@ -43,8 +43,17 @@ _SCHEMA = "https://opentelemetry.io/schemas/1.33.0"
 _SYSTEM = "cassandra"
 # The bucket bounds in seconds that the conventions recommend for db.client.operation.duration.
 _BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
-# A key in OpenTelemetry's context. If its value is true, instrumentations must not create spans.
-_SUPPRESS = "suppress_instrumentation"
+# Keys in OpenTelemetry's context. If the value of one is true, instrumentations must not create
+# spans. Its SDK sets the second key while it exports spans. Without that key, an exporter that
+# writes spans with this driver would create a further span for each export, without end.
+_SUPPRESS = tuple(
+    key
+    for key in (
+        "suppress_instrumentation",
+        getattr(context, "_SUPPRESS_INSTRUMENTATION_KEY", None),  # a private name
+    )
+    if key is not None
+)
 # Used as (span, common attributes) of a request for which `on_start` has created no span.
 _NO_SPAN = (None, None)
 
@@ -105,7 +114,7 @@ class OpenTelemetryObserver(RequestObserver):
 
         :param request: the request.
         """
-        if self._tracer is None or context.get_value(_SUPPRESS):
+        if self._tracer is None or any(map(context.get_value, _SUPPRESS)):
             return
         start = _cached_start(request.traits, self._includes_text)
         span = self._tracer.start_span(

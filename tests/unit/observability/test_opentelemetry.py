@@ -12,7 +12,7 @@ from opentelemetry import context, trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
@@ -413,6 +413,31 @@ def test_a_suppressed_call_has_no_span(node: FakeNode, telemetry: Telemetry) -> 
         finally:
             context.detach(token)
     assert telemetry.spans == []
+
+
+def test_requests_of_an_exporter_have_no_spans(node: FakeNode) -> None:
+    """If an exporter executes requests, these must not be exported in turn."""
+    exported: list[str] = []
+    sessions: list[Any] = []
+
+    class ExporterToTable(InMemorySpanExporter):
+        def export(self, spans: Any) -> Any:
+            exported.extend(span.name for span in spans)
+            if len(exported) < 5:  # otherwise a failing test would never end
+                sessions[0].execute("INSERT INTO spans (k) VALUES (1)")
+            return super().export(spans)
+
+    provider = TracerProvider()
+    processor = BatchSpanProcessor(ExporterToTable())
+    provider.add_span_processor(processor)
+    observer = OpenTelemetryObserver(provider, metrics=False)
+    with observed_cluster(node, observer) as cluster:
+        sessions.append(cluster.connect())
+        sessions[0].execute(QUERY)
+        for _ in range(3):
+            processor.force_flush()
+        provider.shutdown()
+    assert len(exported) == 1
 
 
 def test_without_a_provider_nothing_is_recorded(node: FakeNode) -> None:
