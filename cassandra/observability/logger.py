@@ -183,9 +183,7 @@ class RequestLogger(RequestObserver):
         self.longest_value = longest_value
         self.most_values = most_values
         self.repeat_interval = repeat_interval
-        self.logger: logging.Logger = (
-            logging.getLogger(logger) if isinstance(logger, str) else logger
-        )
+        self.logger: logging.Logger = logger  # type: ignore[assignment]  # see `__setattr__`
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set a parameter, after checking its value."""
@@ -198,6 +196,8 @@ class RequestLogger(RequestObserver):
             _check_number(name, value, maximum=1.0)
         elif name in ("longest_text", "longest_value", "most_values", "repeat_interval"):
             _check_number(name, value, maximum=None)
+        elif name == "logger" and isinstance(value, str):
+            value = logging.getLogger(value)
         elif name not in _PARAMETERS:
             warn_of_misspelt_setting(self, name, _PARAMETERS)
         super().__setattr__(name, value)

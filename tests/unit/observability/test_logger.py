@@ -762,6 +762,14 @@ def test_repeated_failures_are_counted_and_logged_once_per_interval(
         assert "repeated" not in vars(other)["request"]
 
 
+def test_the_logger_may_be_set_by_its_name(caplog: pytest.LogCaptureFixture) -> None:
+    logger = RequestLogger(repeat_interval=0)
+    logger.logger = "app.requests"  # type: ignore[assignment]  # a name is converted
+    assert logger.logger is logging.getLogger("app.requests")
+    logger.on_end(ended_request())
+    assert [record.name for record in caplog.records] == ["app.requests"]
+
+
 def test_repeat_interval_0_logs_each_failure(
     node: FakeNode, caplog: pytest.LogCaptureFixture
 ) -> None:
