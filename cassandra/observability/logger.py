@@ -304,7 +304,7 @@ class RequestLogger(RequestObserver):
                     # This is the first repetition in this interval: schedule the report for the
                     # interval's end.
                     if repeated.count == 1:
-                        self._call_later(repeated.until - now, key)
+                        self._call_later(repeated.until - now, key, repeated)
                     return
             # Collect the fields without holding the lock, because values may have a `__repr__` of
             # the application. Then look up the group again: another thread may have replaced it in
@@ -329,8 +329,8 @@ class RequestLogger(RequestObserver):
         self._repeated[key] = _Repeated(reason, now + self.repeat_interval)
         return finished
 
-    def _call_later(self, delay: float, key: tuple[Any, ...]) -> None:
-        """Call `_end_interval` after `delay` seconds. The caller holds the lock.
+    def _call_later(self, delay: float, key: tuple[Any, ...], group: _Repeated) -> None:
+        """Call `_end_interval` for a group after `delay` seconds. The caller holds the lock.
 
         If there is no running event loop, set `_due` instead. The next request that ends after that
         time calls `_log_due`.
@@ -340,7 +340,7 @@ class RequestLogger(RequestObserver):
         except RuntimeError:  # a slow observer is called in a separate thread, without a loop
             self._due = min(self._due, monotonic() + delay)
             return
-        loop.call_later(delay, self._end_interval, key)
+        loop.call_later(delay, self._end_interval, key, group)
 
     def _log_due(self) -> None:
         """Log the groups whose interval is over, and set `_due` to the next end of an interval."""
@@ -354,13 +354,17 @@ class RequestLogger(RequestObserver):
         # Log without the lock, because writing a line may take long.
         for key, repeated in counted:
             if repeated.until <= now:
-                self._end_interval(key)
+                self._end_interval(key, repeated)
 
-    def _end_interval(self, key: tuple[Any, ...]) -> None:
-        """Log how many requests with this key were counted in the interval that ends now."""
+    def _end_interval(self, key: tuple[Any, ...], group: _Repeated) -> None:
+        """Log how many requests with this key were counted in the interval that ends now.
+
+        Do nothing if `group` was logged already, by `flush` or by a request that ended after the
+        interval. The group that has replaced it has its own timer.
+        """
         with self._lock:
             repeated = self._repeated.get(key)
-            if repeated is None or not repeated.count:
+            if repeated is not group or not repeated.count:
                 return
             # Begin the next interval, so that there is one line per interval during the whole
             # outage.

@@ -762,6 +762,25 @@ def test_repeated_failures_are_counted_and_logged_once_per_interval(
         assert "repeated" not in vars(other)["request"]
 
 
+async def test_a_flush_adds_no_lines_to_later_intervals(caplog: pytest.LogCaptureFixture) -> None:
+    """The timer of a group that was flushed must not end the interval of the next group."""
+    logger = RequestLogger(repeat_interval=0.3)
+    for _ in range(2):
+        logger.on_end(ended_request())
+    await asyncio.sleep(0.15)
+    logger.flush()
+    assert len(records_of(caplog)) == 2
+    for _ in range(3):
+        logger.on_end(ended_request())  # the first is logged, and the others are counted
+    assert len(records_of(caplog)) == 3
+    await asyncio.sleep(0.2)  # the timer of the flushed group has fired
+    assert len(records_of(caplog)) == 3
+    await asyncio.sleep(0.2)
+    assert [vars(record)["request"].get("repeated") for record in records_of(caplog)] == [
+        *(None, 1, None, 2)
+    ]
+
+
 def test_the_logger_may_be_set_by_its_name(caplog: pytest.LogCaptureFixture) -> None:
     logger = RequestLogger(repeat_interval=0)
     logger.logger = "app.requests"  # type: ignore[assignment]  # a name is converted
