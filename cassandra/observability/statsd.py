@@ -25,9 +25,10 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cassandra._forks import renewed
 from cassandra._habits import warn_of_milliseconds
 from cassandra._logs import Log
-from cassandra._threads import daemon_thread
+from cassandra._threads import RLock, daemon_thread
 from cassandra.observability.counters import ClusterGauges, RequestCounters, checked_cluster
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ class StatsReporter:
             )
         self._client = client
         self._prefix = prefix
+        self._renew_locks()
+        renewed(self)
         self._sent: dict[str, int] = {}  # the count in the last report, by metric name
         # The event that ends the thread of `start`; None if no thread is running.
         self._stopped: threading.Event | None = None
@@ -116,16 +119,27 @@ class StatsReporter:
         """The request counters of the cluster."""
         cluster.add_request_observer(self.counters)
 
-    def report(self) -> None:
-        """Send one report.
+    def _renew_locks(self) -> None:
+        """Create the lock, also in a forked child, where the thread that held it does not exist."""
+        # It protects `_sent`, and is reentrant because a client may call `report`.
+        self._lock = RLock()
 
-        You may call this from any thread, but only from one thread at a time.
+    def report(self) -> None:
+        """Send one report. You may call this from any thread.
+
+        After the shutdown of the cluster, a report has only counts, and no state.
         """
         cluster = self._cluster()
         if cluster is None:
             # The cluster was garbage-collected, so there is nothing to report any more.
-            self.stop()
+            self._end_thread()
             return
+        # The thread of `start` may be sending a report when `stop` sends the last one.
+        with self._lock:
+            self._report(cluster)
+
+    def _report(self, cluster: Any) -> None:
+        """Send one report. The caller holds the lock."""
         for outcome, count in list(self.counters.requests.items()):
             self._send_difference(f"requests.{_UNSAFE_CHARACTERS.sub('_', outcome)}", count)
         for host, counters in self.counters.hosts.items():
@@ -139,8 +153,10 @@ class StatsReporter:
             for kind, count in counts.items():
                 self._send_difference(f"{_prefix_of(endpoint)}.connection_failures.{kind}", count)
         gauges = ClusterGauges.of(cluster)
+        # A cluster that was shut down has no state: alarms would fire, or would never fire again.
+        has_state = not cluster.is_shutdown
         for host_gauges in gauges.hosts:
-            for name in _HOST_GAUGES:
+            for name in _HOST_GAUGES if has_state else ():
                 # The driver does not connect to an ignored host, so it does not know whether the
                 # host is up.
                 if name == "is_up" and host_gauges.is_ignored:
@@ -155,15 +171,17 @@ class StatsReporter:
                 )
         for name in ("refused", "schema_reads", "failed_schema_reads"):
             self._send_difference(name, getattr(gauges, name))
-        for name in ("sessions", "prepared_statements", "throttled", "tablets"):
+        state = ("sessions", "prepared_statements", "throttled", "tablets") if has_state else ()
+        for name in state:
             self._client.gauge(f"{self._prefix}.{name}", getattr(gauges, name))
 
     def _send_difference(self, name: str, count: int) -> None:
         """Send the increase of `count` since the last report, as StatsD expects."""
         difference = count - self._sent.get(name, 0)
         if difference:
-            self._sent[name] = count
             self._client.incr(f"{self._prefix}.{name}", difference)
+            # If the client has raised an error, the next report sends the difference.
+            self._sent[name] = count
 
     def start(self, interval: float = 10.0) -> None:
         """Report every `interval` seconds, in a thread that ends with `stop` or with the cluster.
@@ -180,19 +198,31 @@ class StatsReporter:
         def report_repeatedly() -> None:
             """Report once per interval until `stop` is called; a thread runs this function."""
             while not stopped.wait(interval):
-                try:
-                    self.report()
-                # The client may raise any error. Log the error, and try again at the next report.
-                except Exception:
-                    log.exception("a report to StatsD failed")
+                self._try_to_report()
 
         daemon_thread(report_repeatedly, "cassandra-statsd").start()
 
     def stop(self) -> None:
-        """Stop the reports that `start` has started."""
+        """Stop the reports that `start` has started, and send a last one.
+
+        If the client raises an error, it is logged.
+        """
+        if self._end_thread():
+            self._try_to_report()
+
+    def _end_thread(self) -> bool:
+        """End the thread of `start`; return False if none is running."""
         stopped, self._stopped = self._stopped, None
         if stopped is not None:
             stopped.set()
+        return stopped is not None
+
+    def _try_to_report(self) -> None:
+        try:
+            self.report()
+        # The client may raise any error. Log the error, and try again at the next report.
+        except Exception:
+            log.exception("a report to StatsD failed")
 
 
 def _host_prefix(host: Host) -> str:

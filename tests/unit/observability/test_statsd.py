@@ -96,6 +96,41 @@ def test_reports_in_the_background() -> None:
         reporter.stop()
 
 
+def test_stop_sends_what_happened_since_the_last_report() -> None:
+    """A program that ends before its first report must send its counts, even after the shutdown."""
+    client = FakeClient()
+    with FakeNode() as node:
+        with Cluster([node.address], port=node.port) as cluster:
+            reporter = StatsReporter(cluster, client)
+            reporter.start(interval=1000)
+            cluster.connect().execute("SELECT 1")
+        reporter.stop()
+        reporter.stop()
+        assert client.counters["cassandra.requests.success"] == [1]
+        # The cluster has no state any more.
+        assert client.gauges == {}
+
+
+def test_counts_are_sent_again_if_the_client_has_failed() -> None:
+    class FailsOnce(FakeClient):
+        has_failed = False
+
+        def incr(self, stat: str, count: int = 1) -> None:
+            if not self.has_failed:
+                self.has_failed = True
+                raise OSError("no route")
+            super().incr(stat, count)
+
+    client = FailsOnce()
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        reporter = StatsReporter(cluster, client)
+        cluster.connect().execute("SELECT 1")
+        with pytest.raises(OSError, match="no route"):
+            reporter.report()
+        reporter.report()
+    assert client.counters["cassandra.requests.success"] == [1]
+
+
 def test_an_error_of_the_client_is_logged_and_reports_continue(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
