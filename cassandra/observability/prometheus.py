@@ -76,6 +76,7 @@ class ClusterCollector(Collector):
     ) -> None:
         self._cluster = weakref.ref(checked_cluster(cluster, "ClusterCollector"))
         self._name = name
+        self._last_name = ""  # the cluster's name at the last scrape; empty before it is known
         if cluster in _observed_clusters:
             warnings.warn(
                 f"{cluster!r} has a ClusterCollector already: a second one counts each request "
@@ -161,9 +162,13 @@ def _read_sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
     names: set[str] = set()
     for collector in collectors:
         cluster = collector._cluster()
-        if cluster is None:
+        # Keep the name of a cluster that was garbage-collected while its collector is registered:
+        # otherwise the series of another cluster would continue under this name.
+        if cluster is not None:
+            collector._last_name = collector._name or cluster.metadata.cluster_name or ""
+        elif not collector._last_name:
             continue
-        name = base_name = collector._name or cluster.metadata.cluster_name or ""
+        name = base_name = collector._last_name
         # If several clusters have the same name, append a number: Prometheus rejects two samples
         # with the same labels.
         number = 1
@@ -171,6 +176,8 @@ def _read_sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
             number += 1
             name = f"{base_name}-{number}"
         names.add(name)
+        if cluster is None:
+            continue
         counters = collector.counters
         # A cluster that was shut down has no gauges any more, but still has counters.
         if cluster.is_shutdown:

@@ -251,6 +251,24 @@ def test_clusters_of_one_registry_share_their_metrics() -> None:
         assert clusters_on(families_on(registry)) == {name, "third"}
 
 
+def test_the_series_of_a_cluster_keep_their_label() -> None:
+    """If a cluster was freed, another one of the same name must not continue its series."""
+    registry = CollectorRegistry()
+    with FakeNode() as node, Cluster([node.address], port=node.port) as second:
+        first = Cluster([node.address], port=node.port)
+        first_collector = ClusterCollector(first)
+        registry.register(first_collector)
+        registry.register(ClusterCollector(second))
+        first.connect().execute("SELECT 1")
+        second.connect().execute("SELECT 1")
+        name = second.metadata.cluster_name
+        assert clusters_on(families_on(registry)) == {name, f"{name}-2"}
+        first.shutdown()
+        del first
+        until(lambda: gc.collect() >= 0 and first_collector._cluster() is None)
+        assert clusters_on(families_on(registry)) == {f"{name}-2"}
+
+
 def test_a_second_collector_of_a_cluster_is_warned_of() -> None:
     """A second collector must cause a warning, and count with separate counters."""
     cluster = Cluster()
