@@ -22,9 +22,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from cassandra._attempts import deciding_attempt
 from cassandra._misspelt import nearest
 from cassandra._observer import ObserverBase
-from cassandra.engine.attempts import deciding_attempt
 
 if TYPE_CHECKING:
     from cassandra import observed

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, overload
 
+from cassandra._attempts import deciding_attempt
 from cassandra._error_copies import copy_of
 from cassandra._habits import ASYNC_RESULT, RESULT, add_habits, awaited
 from cassandra.aio.columnar import (
@@ -20,7 +21,6 @@ from cassandra.client.columnar import ROWS_READ
 from cassandra.client.display import DisplayedResult
 from cassandra.client.lwt import APPLIED, applied
 from cassandra.client.result_habits import warn_of_truth
-from cassandra.engine.attempts import deciding_attempt
 from cassandra.errors import MultipleRowsFound
 from cassandra.protocol.messages.results import ResultMessage
 from cassandra.query.row_factories import rows_of_page, tuple_factory

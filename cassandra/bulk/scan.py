@@ -25,6 +25,7 @@ from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from cassandra import _threads
+from cassandra._attempts import deciding_attempt
 from cassandra._clocks import monotonic
 from cassandra._failed_iterations import Failure, LoudGenerator, LoudIterator
 from cassandra._habits import SCAN, SCAN_ITEM, SCAN_LENGTH, add_habits, awaited
@@ -62,7 +63,6 @@ from cassandra.client.columnar import (
 )
 from cassandra.client.ignored_errors import ignored_error
 from cassandra.consistency import level_of
-from cassandra.engine.attempts import deciding_attempt
 from cassandra.errors import DecodeError, DriverException
 
 if TYPE_CHECKING:
@@ -568,7 +568,8 @@ def _host_that_answered(page: Any) -> Host:
     attempts = getattr(page, "response_future", page).attempts
     attempt = deciding_attempt(attempts)
     assert attempt is not None  # the page has come
-    return attempt.host
+    host: Host = attempt.host
+    return host
 
 
 def size_of(result: Page) -> int:

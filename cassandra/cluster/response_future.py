@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, Generic
 
+from cassandra._attempts import deciding_attempt
 from cassandra._error_copies import copy_of
 from cassandra._forks import renewed
 from cassandra._habits import FUTURE, add_habits
@@ -20,7 +21,6 @@ from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
 from cassandra.cluster.unread_errors import UnreadError
 from cassandra.cluster.unread_pages import KNOWN_PAGES, UnreadPages, unread_by_callbacks
-from cassandra.engine.attempts import deciding_attempt
 from cassandra.engine.failures import call_on_loop, failure_of, for_caller
 from cassandra.errors import DriverException, OperationTimedOut, QueryExhausted
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS

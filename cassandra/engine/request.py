@@ -58,10 +58,10 @@ import copy
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from cassandra._attempts import deciding_attempt
 from cassandra._habits import class_advice
 from cassandra._logs import Log
 from cassandra.cqltypes.failures import add_note
-from cassandra.engine.attempts import deciding_attempt
 from cassandra.engine.datacenters import unknown_local_datacenter
 from cassandra.engine.failures import as_exception, fault_among
 from cassandra.engine.faulty_vectors import faulty_vectors

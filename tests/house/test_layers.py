@@ -19,6 +19,7 @@ ROOT = Path(cassandra.__file__).parent
 LAYERS: list[set[str]] = [
     {
         "__main__",
+        "_attempts",
         "_version",
         "_build_stamp",
         "_clocks",

@@ -45,7 +45,7 @@ UNWANTED = {
 # These modules of the engine define settings of applications, so `import cassandra.cluster` may
 # load them.
 ENGINE = {
-    "cassandra.engine", "cassandra.engine.attempts", "cassandra.engine.call_options",
+    "cassandra.engine", "cassandra.engine.call_options",
     "cassandra.engine.control", "cassandra.engine.control.query_fallback",
     "cassandra.engine.endpoint", "cassandra.engine.failures", "cassandra.engine.pools",
     "cassandra.engine.pools.shard_ports", "cassandra.engine.profile", "cassandra.engine.randomness",
