@@ -67,7 +67,7 @@ class StatementRegistry:
             return candidate
         # The statement was garbage collected, or got another id when it was prepared again. Scan
         # all statements, because a statement in `_others` may have this id.
-        for prepared in self.each_once():
+        for prepared in self.each_added_once():
             if prepared.query_id == query_id:
                 # Move the statement that now has another id to `_others`, and store this statement
                 # by the id.
@@ -88,8 +88,8 @@ class StatementRegistry:
         references = [*self._by_id.valuerefs(), *self._others.keyrefs()]
         statements = [prepared for reference in references if (prepared := reference()) is not None]
         statements += self._not_added()
-        # A dict has each statement once.
-        return [prepared for prepared in dict.fromkeys(statements) if prepared.query_id == query_id]
+        with_id = [prepared for prepared in statements if prepared.query_id == query_id]
+        return list(dict.fromkeys(with_id))  # a dict has each statement once
 
     def each(self) -> Iterator[PreparedStatement]:
         """Return an iterator over the current statements, also those that were not added."""

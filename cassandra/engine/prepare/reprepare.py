@@ -178,6 +178,10 @@ class Reprepare:
                 core.preparer.key_of(response),
             )
             # If the bind columns have changed, convert the values that are already bound.
+            if core.preparer.changes.have_affected(self.prepared, since=self._change_count):
+                # On the thread of a worker, this was not atomic: the first loop has noted a change
+                # meanwhile, and may have replaced the id before it was set above.
+                revoke_id(self.prepared, core.random)
             if renewed is not None:
                 core.preparer.revoke_strangers(response.query_id)
                 request.request_body.rebind(renewed)

@@ -661,7 +661,9 @@ def column_of(metadata: Metadata, marker: ColumnMetadata) -> SchemaColumn | None
     The value of the marker need not be a value of that column: it may be an element, for example.
     """
     keyspace = metadata.keyspaces.get(marker.keyspace_name)
-    table = keyspace.tables.get(marker.table_name) if keyspace is not None else None
+    if keyspace is None:
+        return None
+    table: Any = keyspace.tables.get(marker.table_name) or keyspace.views.get(marker.table_name)
     return table.columns.get(marker.name) if table is not None else None
 
 

@@ -208,7 +208,7 @@ async def test_types_are_compared_with_the_schema_after_events_about_tables(
     harness = ChangedTypesHarness(schema_event_refresh_window=window)
     columns = {"a": SimpleNamespace(cql_type="frozen<address>")}
     harness.keyspaces["ks"] = SimpleNamespace(
-        user_types={}, tables={"t": SimpleNamespace(columns=columns)}
+        user_types={}, tables={"t": SimpleNamespace(columns=columns)}, views={}
     )
     harness.changed_types.on_event(table_changed(change))
     await asyncio.sleep(max(window, 0.0) + sum(LATER_CHECKS) + 0.1)
@@ -246,7 +246,7 @@ async def test_statements_that_a_server_has_described_as_before_are_renewed_agai
     """
     harness = ChangedTypesHarness()
     fields = SimpleNamespace(field_names=["street"])
-    harness.keyspaces["ks"] = SimpleNamespace(user_types={"address": fields}, tables={})
+    harness.keyspaces["ks"] = SimpleNamespace(user_types={"address": fields}, tables={}, views={})
     harness.changed_types.on_event(type_changed())
     await until_on_loop(lambda: harness.renewed)
     await asyncio.sleep(LATER_CHECKS[0] + 0.1)
@@ -272,7 +272,7 @@ async def test_statements_that_are_being_prepared_learn_of_a_change(event: Any) 
     # The statement was prepared, and the server has described it as before.
     harness.statements = {"address": STATEMENTS["address"]}
     fields = SimpleNamespace(field_names=["street", "city"])
-    harness.keyspaces["ks"] = SimpleNamespace(user_types={"address": fields}, tables={})
+    harness.keyspaces["ks"] = SimpleNamespace(user_types={"address": fields}, tables={}, views={})
     await until_on_loop(lambda: harness.renewed)
     assert harness.renewed[0] == ["address"]
 
@@ -329,6 +329,7 @@ async def test_after_missed_events_the_schema_decides() -> None:
     harness.keyspaces["ks"] = SimpleNamespace(
         user_types={name: SimpleNamespace(field_names=names) for name, names in fields.items()},
         tables={},
+        views={},
     )
     # Now the schema has the field `city`, which the statements lack.
     await harness.changed_types.catch_up()
@@ -349,8 +350,9 @@ def marker_statement(name: str) -> PreparedStatement:
     [("a", False), ("b", True), ("in(a)", True), ("[limit]", False), ("[ttl]", False)],
 )
 @pytest.mark.parametrize("report", ["missed", "altered", "other table"])
+@pytest.mark.parametrize("kind", ["table", "view"])
 async def test_statements_that_cannot_be_compared_are_prepared_again(
-    report: str, marker: str, is_revoked: bool
+    kind: str, report: str, marker: str, is_revoked: bool
 ) -> None:
     """The schema does not tell whether the type of such a marker has changed.
 
@@ -359,7 +361,8 @@ async def test_statements_that_cannot_be_compared_are_prepared_again(
     harness = ChangedTypesHarness()
     columns = {"a": SimpleNamespace(cql_type="int")}
     tables = {"t": SimpleNamespace(columns=columns)}
-    harness.keyspaces["ks"] = SimpleNamespace(user_types={}, tables=tables)
+    places = {"tables": tables, "views": {}} if kind == "table" else {"tables": {}, "views": tables}
+    harness.keyspaces["ks"] = SimpleNamespace(user_types={}, **places)
     harness.statements = {marker: marker_statement(marker)}
     if report == "missed":
         await harness.changed_types.catch_up()
