@@ -479,7 +479,8 @@ def _load(options: argparse.Namespace) -> Run:
     def run(session: Session) -> int:
         report = session.load(options.table, options.files, **load_options)
         _show(report, options)
-        return int(report.failed > 0)
+        # Rows that have failed in earlier runs are not in the table, either.
+        return int(report.failed + report.skipped_failed > 0)
 
     return run
 
@@ -493,8 +494,8 @@ def _unload(options: argparse.Namespace) -> Run:
     form.check(scan_options.get("format", "parquet"))
     if options.decimals is not None:
         scan_options["decimals"] = _decimals(options.decimals)
-    if isinstance(options.columns, str):
-        scan_options["columns"] = [name.strip() for name in options.columns.split(",")]
+    if options.columns is not None:
+        scan_options["columns"] = _names(options.columns)
 
     def run(session: Session) -> int:
         _show(session.unload(options.table, options.folder, **scan_options), options)
@@ -520,8 +521,8 @@ def _copy(options: argparse.Namespace) -> Run:
     scan_options = _scan_options(
         options, "keep_ttl", "keep_write_time", "write_concurrency", "dry_run"
     )
-    if isinstance(options.columns, str):
-        scan_options["columns"] = [name.strip() for name in options.columns.split(",")]
+    if options.columns is not None:
+        scan_options["columns"] = _names(options.columns)
     copies_to_other_cluster = options.to_hosts is not None or options.to_cloud_bundle is not None
     settings = connection_settings(options, "to-") if copies_to_other_cluster else None
 
@@ -606,6 +607,12 @@ def _decimals(argument: str | list[int]) -> Literal["text"] | tuple[int, int]:
         raise ValueError(
             f"--decimals is a precision and a scale, as 38,10, and not {argument!r}"
         ) from None
+
+
+def _names(argument: str | list[str]) -> list[str]:
+    """Return the columns of ``--columns``: "a,b" or, in a TOML file, a list."""
+    names = argument.split(",") if isinstance(argument, str) else argument
+    return [name.strip() for name in names]
 
 
 def _columns(argument: str) -> dict[str, str] | list[str]:

@@ -246,6 +246,14 @@ def test_the_option_compress_compresses_requests(calls: Calls) -> None:
     assert calls.settings["compression"] is True
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib came with Python 3.11")
+def test_columns_of_a_copy_may_be_a_list_in_a_file(copies: list[Any], tmp_path: Path) -> None:
+    path = tmp_path / "options.toml"
+    path.write_text('columns = ["x", "y"]\n')
+    assert cli.main(["copy", "a.t", "b.t", "--config", str(path)]) == 0
+    assert copies[0][3]["columns"] == ["x", "y"]
+
+
 def test_copies_in_one_cluster(copies: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
     """The options of a copy within one cluster become arguments of `copy`; a report is printed."""
     assert cli.main(["copy", "a.t", "b.t", "--keep-ttl", "--columns", "x, y", "--dry-run"]) == 0
@@ -333,6 +341,12 @@ def test_exit_codes_and_reports(calls: Calls, capsys: pytest.CaptureFixture[str]
         calls.outcome = error
         assert cli.main(command) == 1
         assert capsys.readouterr().err.startswith("error: ")
+    # If an earlier run of a load that is resumed has failed rows, these are not in the table.
+    calls.outcome = LoadReport("ks.t", read=1, written=1, skipped=2, skipped_failed=1)
+    assert cli.main(command) == 1
+    calls.outcome = LoadReport("ks.t", read=1, written=1, skipped=2)
+    assert cli.main(command) == 0
+    capsys.readouterr()
     calls.outcome = KeyboardInterrupt()
     assert cli.main(command) == 1
     assert capsys.readouterr().err == "stopped; run the same command again to go on\n"
@@ -567,6 +581,9 @@ def test_values_of_a_wrong_type_in_a_file_name_the_option(
         ("unload ks.t out", "decimals", '"38,10"', (38, 10)),
         ("unload ks.t out", "decimals", '"text"', "text"),
         ("unload ks.t out", "page_size", '"7"', 7),
+        ("unload ks.t out", "columns", '["a", "b"]', ["a", "b"]),
+        ("unload ks.t out", "columns", '"a, b"', ["a", "b"]),
+        ("load ks.t a.csv", "columns", '["a", "b"]', ["a", "b"]),
         ("load ks.t a.csv", "columns", '{field = "c"}', {"field": "c"}),
         ("load ks.t a.csv", "ignore", '["a", "b"]', ["a", "b"]),
         ("load ks.t a.csv", "null", '["", "NULL"]', ["", "NULL"]),
