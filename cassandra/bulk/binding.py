@@ -224,8 +224,7 @@ class Binder:
         self._keys = keys
         self._batch = batch
         self._owners = owners
-        # True to refuse rows that have a field without a column. Tuples and lists are then refused
-        # if they have more or fewer values than there are columns.
+        # True to refuse rows that have a field without a column.
         self.is_closed = False
         # True if the option `columns` is not set, so that the values of rows without names must be
         # in the order of ``SELECT *``, which is not the order of CREATE TABLE.
@@ -380,7 +379,7 @@ class Binder:
         if (
             self._is_in_order
             and all(type(row) is tuple for row in rows)
-            and (not self.is_closed or set(map(len, rows)) <= {self._width})
+            and set(map(len, rows)) <= {self._width}
         ):
             return rows, row_numbers
         known_fields = {field for _, field in self._fields} if self.is_closed else None
@@ -452,15 +451,16 @@ class Binder:
                 return row
         if len(row) == self._width:
             return row if self._is_in_order else [row[index] for index in self._order]
-        if self.is_closed or not self._is_in_order:
-            instead = "columns=[...] names others"
-            if row and all(type(value) is str for value in row):
-                instead = f"{instead}; {_ADVICE_ON_STRINGS}"
-            raise ValueError(
-                f"it has {len(row)} values, and {self._width} columns are written: "
-                f"{', '.join(self._names_in_order())}; {instead}"
-            )
-        return row
+        # A statement could be bound to fewer values, but the missing columns would stay unset: the
+        # row may come from a line that was cut off.
+        advice = ["columns=[...] names others"] if self.is_closed else []
+        if row and all(type(value) is str for value in row):
+            advice.append(_ADVICE_ON_STRINGS)
+        names = ", ".join(self._names_in_order())
+        raise ValueError(
+            f"it has {len(row)} values, and {self._width} columns are written: "
+            + "; ".join([names, *advice])
+        )
 
     def _note_class(self, cls: Any) -> None:
         """Remember a class that declares exactly the fields that are written.

@@ -219,6 +219,9 @@ class LoadOptions:
         row_options: dict[str, Any] = {name: getattr(self, name) for name in _SUBJECT_OPTIONS}
         if isinstance(self.columns, Mapping):
             row_options["columns"] = dict(self.columns)
+        elif self.columns is not None:
+            # It may be the columns of a frame, or an array of names.
+            row_options["columns"] = list(map(str, self.columns))
         return row_options
 
 

@@ -167,6 +167,19 @@ def test_rows_with_missing_or_unknown_columns_fail(binder: Binder) -> None:
     assert result.row_count == 2
 
 
+@pytest.mark.parametrize("row", [("a", 1), ["a", 1], ("a", 1, "s", 2, 3)])
+def test_rows_without_names_have_a_value_for_each_column(binder: Binder, row: Any) -> None:
+    """Other rows fail even if fields without a column are no error, as with ``columns=[...]``.
+
+    Otherwise the missing columns would stay unset, for example if a line was cut off.
+    """
+    binder.is_closed = False
+    result = bound(binder, ("a", 1, "s", 2), row)
+    assert [(number, str(error)) for number, error in result.failures] == [
+        (1, f"it has {len(row)} values, and 4 columns are written: p, c, s, r")
+    ]
+
+
 def test_a_value_that_raises_fails_only_its_row(binder: Binder) -> None:
     """An error of a value fails only its row; the other rows are bound."""
 

@@ -77,6 +77,10 @@ def test_options_that_change_rows_are_json() -> None:
     assert json.loads(json.dumps(options))["columns"] == {"a": "b"}
     assert options["encoding"] == "utf-8"
     assert LoadOptions().subject_options()["encoding"] == "utf-8"
+    # The columns may be those of a frame, or keys of a mapping.
+    for columns in ({"a": 1, "b": 2}.keys(), ("a", "b"), ["a", "b"]):
+        options = LoadOptions(columns=columns).subject_options()  # type: ignore[arg-type]
+        assert json.loads(json.dumps(options))["columns"] == ["a", "b"]
     assert not {"concurrency", "max_errors", "checkpoint", "dry_run"} & options.keys()
 
 
