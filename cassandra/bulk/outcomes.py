@@ -27,8 +27,7 @@ class DoneRows(NamedTuple):
 class DoneInChunk(NamedTuple):
     """Which rows of a chunk are done.
 
-    :param flags: a byte for each row of the chunk: 1 if it is done, else 0. The rows after the last
-        byte are not done.
+    :param flags: a byte for each row of the chunk: 1 if it is done, else 0.
     :param counts: the numbers of rows that this run has done, by outcome.
     """
 
@@ -85,9 +84,12 @@ class Outcomes:
         for index in failed:
             flags[index] = 1
         if are_first:
-            flags = flags[: len(flags) - len(flags.lstrip(b"\1"))]
-            failed = {index for index in failed if index < len(flags)}
-            not_applied = {index for index in not_applied if index < len(flags)}
+            first = len(flags) - len(flags.lstrip(b"\1"))
+            # Keep a flag for each row: rows that earlier runs have done are marked below, and the
+            # caller appends flags of later rows.
+            flags[first:] = bytes(len(flags) - first)
+            failed = {index for index in failed if index < first}
+            not_applied = {index for index in not_applied if index < first}
         counts = DoneRows(flags.count(1), len(failed), len(not_applied))
         for index in self._done_before:
             flags[index] = 1
