@@ -640,6 +640,12 @@ class _Copy:
                 written = self._written_positions[statement]
                 row = row[: sum(position < self._key_width for position in written)]
             raise self._error(reason, row, load_report) from error.__cause__
+        except BaseException as error:
+            # For example, KeyboardInterrupt: the load has attached the report of one page.
+            page_report = getattr(error, "report", None)
+            if isinstance(page_report, LoadReport):
+                error.report = self._report_so_far(page_report)  # type: ignore[attr-defined]
+            raise
 
     def _error(self, reason: str, row: Row | None, load_report: LoadReport | None) -> LoadError:
         """Return the error for a copy that cannot go on, with the counts of the copy so far.
@@ -651,6 +657,18 @@ class _Copy:
         place = f"table {self._source_name}"
         if row is not None:
             place += f", the row with {self._key_of(row)}"
+        report = self._report_so_far(load_report)
+        error = LoadError(f"copy to {self._target_name}: {place}: {reason}", report)
+        if row is not None:
+            cause = load_report.failures[-1].error if load_report is not None else error
+            report.note_failure(RowFailure(place, cause))
+        return error
+
+    def _report_so_far(self, load_report: LoadReport | None) -> LoadReport:
+        """Return the counts of the copy until now.
+
+        :param load_report: the report of the load of the current page; None if it was not loaded.
+        """
         report = LoadReport(self._target_name, read=self._report.read, is_dry=self._is_dry)
         report.written, report.requests = self._report.written, self._report.requests
         report.seconds = monotonic() - self._start
@@ -662,11 +680,7 @@ class _Copy:
                 report.written += self._written_of_page + load_report.written
             report.requests += load_report.requests
             report.retries = load_report.retries
-        error = LoadError(f"copy to {self._target_name}: {place}: {reason}", report)
-        if row is not None:
-            cause = load_report.failures[-1].error if load_report is not None else error
-            report.note_failure(RowFailure(place, cause))
-        return error
+        return report
 
     def _key_of(self, row: Row) -> str:
         """Return the key of a row as conditions, for an error; leave out missing columns."""

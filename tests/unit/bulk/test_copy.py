@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import re
 import uuid
@@ -34,6 +35,7 @@ from cassandra.testing.fake import (
     delay,
     error,
     paged,
+    silence,
     void,
 )
 from cassandra.testing.fake.answers import Answer
@@ -396,6 +398,34 @@ def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind_of_v: s
             with pytest.raises(LoadError, match="column 'c' of the primary key has no value"):
                 copier(node, lambda session: None)
             assert values_written(node) == []
+
+
+def test_an_interrupted_copy_reports_all_rows_that_it_has_written() -> None:
+    """The load of each page attaches its report to KeyboardInterrupt; the copy replaces it."""
+    pages = 0
+
+    def answer_scan(request: Request) -> Answer:
+        """Return a page with two rows for each range."""
+        nonlocal pages
+        pages += 1
+        page = [(2 * pages, "c", "v"), (2 * pages + 1, "c", "v")]
+        return paged(COLUMNS, page, keyspace="ks", table="t")
+
+    def answer_insert(request: Request) -> Answer:
+        statements: Any = request.statements or [request]
+        if any(int.from_bytes(each.values[0], "big") > 5 for each in statements):
+            _thread.interrupt_main()
+            return silence()
+        return void()
+
+    with FakeNode() as node:
+        prime(node, (0, "c", "v"), {"id": "partition_key", "c": "clustering"})
+        node.prime(SELECT, answer_scan)
+        node.prime(INSERT, answer_insert)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            by_copy(node, lambda session: None, splits=4, in_order=True, concurrency=1)
+    report: Any = getattr(caught.value, "report", None)
+    assert (report.target, report.written) == ("ks.u", 4)
 
 
 @COPIERS
