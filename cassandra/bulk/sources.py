@@ -459,14 +459,16 @@ def _expand_path(path: Any, excluded: Set[str]) -> list[str]:
     return paths
 
 
-def _check_manifest(folder: str, names: Iterable[str]) -> None:
-    """Raise FileNotFoundError if a folder lacks a file that the manifest of an unload lists.
+def _check_manifest(folder: str, names: Sequence[str]) -> None:
+    """Raise an error if a folder does not have each file that the manifest of an unload lists once.
 
     :param folder: the folder, with or without a manifest.
     :param names: the names of the files in the folder.
     :raises FileNotFoundError: for the first missing file. A file that was compressed or
         decompressed after the unload does not count as missing. The error is also raised if an
         unload into the folder was stopped or is still running, so that there is no manifest.
+    :raises ValueError: if a file is there in two forms, such as ``a.csv`` and ``a.csv.gz``, whose
+        rows would be written twice.
     """
     if _is_unfinished(folder):
         raise FileNotFoundError(
@@ -474,12 +476,20 @@ def _check_manifest(folder: str, names: Iterable[str]) -> None:
             f"into another folder, or delete {UNFINISHED} in this folder to load its files"
         )
     for listed_name in _rows_in_manifest(folder):
-        if not any(
-            name == listed_name
+        forms = [
+            name
+            for name in names
+            if name == listed_name
             or name.startswith(f"{listed_name}.")
             or listed_name.startswith(f"{name}.")
-            for name in names
-        ):
+        ]
+        if len(forms) > 1:
+            raise ValueError(
+                f"folder {folder!r} has the file {listed_name!r} of its {MANIFEST} in several forms"
+                f" ({', '.join(sorted(forms))}), so its rows would be written several times: "
+                "delete the others"
+            )
+        if not forms:
             raise FileNotFoundError(
                 f"folder {folder!r} lacks the file {listed_name!r}, which its {MANIFEST} lists: "
                 "copy the whole folder, or delete the manifest to load the other files"

@@ -830,6 +830,20 @@ def test_a_folder_without_a_file_of_its_manifest_is_refused(tmp_path: Path) -> N
         assert files_of(tmp_path) == [str(tmp_path / "a.csv")]
 
 
+@pytest.mark.parametrize("listed_name", ["a.csv", "a.csv.gz"])
+def test_a_file_of_a_manifest_in_two_forms_is_refused(tmp_path: Path, listed_name: str) -> None:
+    """``gzip -k`` keeps the file, so its rows would be written twice: counters would be doubled."""
+    for name in ("a.csv", "a.csv.gz", "b.csv"):
+        (tmp_path / name).touch()
+    manifest = tmp_path / "_manifest.json"
+    manifest.write_text(json.dumps({"files": [{"name": listed_name}, {"name": "b.csv"}]}))
+    with pytest.raises(ValueError, match=r"in several forms \(a\.csv, a\.csv\.gz\)"):
+        files_of(tmp_path)
+    assert files_of(str(tmp_path / "*.csv")) == [
+        str(tmp_path / name) for name in ("a.csv", "b.csv")
+    ]
+
+
 def test_files_of_an_unload_are_known_by_its_manifest(tmp_path: Path) -> None:
     """`is_unloaded` is True for a folder with a manifest, and for files that the manifest lists.
 
