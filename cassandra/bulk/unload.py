@@ -757,7 +757,10 @@ async def _in_thread(call: Callable[..., T], *arguments: Any) -> T:
         # we could no longer wait for it.
         return await asyncio.shield(thread_task)
     except asyncio.CancelledError:
-        await asyncio.wait([thread_task])
+        # The task may be cancelled again during this wait, for example at the end of the program.
+        while not thread_task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([thread_task])
         raise
 
 

@@ -44,6 +44,7 @@ from cassandra.testing.fake import (
 from cassandra.util import Date, SortedSet, Time
 from tests.unit.bulk.test_scan import COLUMNS, EXPECTED, QUERY, Table, no_fault, nodes, settings
 from tests.unit.metadata.schema.rows import OPTIONS, column, keyspace
+from tests.waiting import WAIT
 
 __all__ = ["nodes"]
 
@@ -903,3 +904,23 @@ def test_unknown_options_of_an_unload_get_its_own_names(
     """The error for an unknown option of an unload says what to write, or lists all options."""
     with pytest.raises(TypeError, match=f"an unload does not have the option '{option}'; {advice}"):
         session.unload("a.t0", tmp_path / "out", **{option: "x"})
+
+
+async def test_a_thread_that_writes_is_waited_for_although_the_task_is_cancelled_twice() -> None:
+    """Otherwise the thread would go on writing into the folder after the unload has ended."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def write() -> None:
+        begun.set()
+        go_on.wait(WAIT)
+
+    task = asyncio.ensure_future(unload_module._in_thread(write))
+    await asyncio.to_thread(begun.wait, WAIT)
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not task.done()
+    go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
