@@ -376,30 +376,36 @@ class BatchQuery(CompatBatchQuery):
                 self._failed = False
                 for saved_state in self._saved_states:
                     saved_state.swap()
-            for saved_state in self._saved_states:
+            # While the request is under way, other threads or tasks may add statements, which
+            # belong to the next execution.
+            entry_count, executed_states = len(self._entries), list(self._saved_states)
+            is_conditional, is_idempotent = self._conditional, self._idempotent
+            self._conditional, self._idempotent = False, True
+            for saved_state in executed_states:
                 saved_state.begin_execution()
             try:
                 result = yield request
-                if self._conditional:
+                if is_conditional:
                     # A batch is applied as a whole: if one condition does not hold, none of its
                     # statements is executed.
                     check_applied(result)
             except BaseException as error:
+                self._conditional = self._conditional or is_conditional
+                self._idempotent = self._idempotent and is_idempotent
                 self._failed = True
                 self._restore_instances()
                 has_failed = not has_written_nothing(error)
                 self._in_doubt = self._in_doubt or has_failed
-                for saved_state in self._saved_states:
+                for saved_state in executed_states:
                     saved_state.end_execution(has_failed)
                 raise
-            for saved_state in self._saved_states:
+            for saved_state in executed_states:
                 saved_state.end_execution()
-            # Clear the lists only after a success: after an error, the application may execute the
-            # batch again.
-            self._saved_states.clear()
-            self._entries.clear()
-            self._conditional = self._in_doubt = False
-            self._idempotent = True
+            # Remove the statements only after a success: after an error, the application may
+            # execute the batch again.
+            del self._saved_states[: len(executed_states)]
+            del self._entries[:entry_count]
+            self._in_doubt = False
         self._execute_callbacks()
 
     def _assign_lists(self) -> None:

@@ -43,6 +43,32 @@ MOMENT = datetime.datetime(2020, 1, 1)
 MICROSECONDS = 1577836800000000
 
 
+@pytest.mark.parametrize("error", [None, InvalidRequest("no")])
+def test_statements_that_are_added_during_an_execution_belong_to_the_next(
+    error: Exception | None,
+) -> None:
+    """Other threads and tasks may add statements while the batch is under way."""
+    batch = BatchQuery()
+    batch.warn_multiple_exec = False
+    first = Car.batch(batch).create(maker="a", line=1, year=2)
+    execution = batch._operation()
+    request: Any = next(execution)
+    second = Car.batch(batch).create(maker="b", line=1, year=2)
+    assert [values[0] for _, values in request.entries] == ["a"]
+    if error is not None:
+        with pytest.raises(InvalidRequest):
+            execution.throw(error)
+    else:
+        with pytest.raises(StopIteration):
+            execution.send(None)
+    # After an error, the first statement is executed again, too.
+    expected = ["b"] if error is None else ["a", "b"]
+    assert [values[0] for _, values in batch._entries] == expected
+    batch.execute()
+    assert batch._entries == []
+    assert [first.get_changed_columns(), second.get_changed_columns()] == [[], []]
+
+
 def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch collects the statements of its operations, which must all use the same connection."""
     batch = BatchQuery(batch_type=BatchType.Unlogged, timestamp=MOMENT)
