@@ -615,14 +615,16 @@ async def asetup(
         session's level.
     :param kwargs: further keyword arguments of `cassandra.aio.Cluster`.
     """
-    set_default_keyspace(default_keyspace)
     connection = Connection(DEFAULT_CONNECTION, hosts, consistency, cluster_options=kwargs)
     # Delete the keyword arguments: they may have a password, and error reports may show local
     # variables.
     del kwargs
     connection.default_keyspace = default_keyspace
     await connection.asetup()
+    # Until now, and if connecting fails, models are written to the old connection, and must stay in
+    # its keyspace.
     _replace_default(connection, connect=False)
+    set_default_keyspace(default_keyspace)
 
 
 def get_session(connection: Hashable | None = None) -> Any:

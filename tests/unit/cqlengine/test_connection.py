@@ -641,3 +641,20 @@ def test_a_missing_keyspace_gets_an_example() -> None:
     setup: Any = connection.setup
     with pytest.raises(TypeError, match=r"setup\(\) needs default_keyspace: write setup\(\['10\."):
         setup(["10.0.0.1"], keyspace="ks")
+
+
+async def test_models_stay_in_the_keyspace_of_the_connection_until_another_one_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While `asetup` connects, and if that fails, models are written to the old connection."""
+    monkeypatch.setattr(connection, "_default_keyspace", ["staging"])
+    keyspaces: list[str | None] = []
+
+    async def fail(self: Any) -> None:
+        keyspaces.append(connection.default_keyspace())
+        raise NoHostAvailable("nobody is there", {})
+
+    monkeypatch.setattr(connection.Connection, "asetup", fail)
+    with pytest.raises(NoHostAvailable):
+        await connection.asetup(["10.0.0.1"], "production")
+    assert [*keyspaces, connection.default_keyspace()] == ["staging", "staging"]
