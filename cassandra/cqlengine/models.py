@@ -502,15 +502,32 @@ class BaseModel(CompatModel, metaclass=ModelMetaClass):
         if rest and rest[0] is not None:
             set_state: Any = getattr(duplicate, "__setstate__", None) or vars(duplicate).update
             set_state(rest[0])
+        self._share_options(duplicate)
+        return duplicate
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        reduced: Any = self.__reduce_ex__(4)
+        rebuild, arguments, *rest = reduced
+        duplicate: Self = rebuild(*copy.deepcopy(arguments, memo))
+        memo[id(self)] = duplicate
+        if rest and rest[0] is not None:
+            set_state: Any = getattr(duplicate, "__setstate__", None) or vars(duplicate).update
+            set_state(copy.deepcopy(rest[0], memo))
+        self._share_options(duplicate)
+        return duplicate
+
+    def _share_options(self, duplicate: BaseModel) -> None:
+        """Give a copy the conditions, the TTL, the batch and the other options of this instance.
+
+        A pickle has only the keyspace and the connection: the others belong to a write that this
+        process is about to make.
+        """
         row = self._row
         if type(row) is Values and row.options is not DEFAULTS:
-            # The copy also gets the conditions, the TTL and the batch of the instance. A pickle
-            # does not have them, because they belong to a write that this process is about to make.
             values = values_of(duplicate)
             values.options = row.options
             if row.options.batch is not None:
                 row.options.batch.hold(values)
-        return duplicate
 
     def __reduce__(self) -> tuple[Any, ...]:
         row = self._row
@@ -530,11 +547,18 @@ class BaseModel(CompatModel, metaclass=ModelMetaClass):
                 row.stored, row.explicit | disputed, row.exposed, row.unknown | disputed, disputed,
             )  # fmt: skip
         state = (tuple(row), saved_state)
+        attributes = dict(getattr(self, "__dict__", {}))
+        # Without the keyspace and the connection of `using`, the instance would be written to
+        # another table.
+        options = DEFAULTS if type(row) is tuple else row.options
+        target = (options.keyspace, options.connection)
         model: Any = type(self)
         # A class for another keyspace or connection cannot be imported by its name.
         if "__context__" in vars(model):
             model = (model.__context_of__, *model.__context__)
-        return _restored, (model, *state, dict(getattr(self, "__dict__", {})))
+        if target == (None, None):
+            return _restored, (model, *state, attributes)
+        return _restored, (model, *state, attributes, target)
 
     # -- what is known of the row ---------------------------------------------------------------
 
@@ -810,9 +834,16 @@ def _origin(model: Any) -> type[BaseModel]:
 
 
 def _restored(
-    model: Any, values: Sequence[Any], state: Any, attributes: dict[str, Any]
+    model: Any,
+    values: Sequence[Any],
+    state: Any,
+    attributes: dict[str, Any],
+    target: tuple[str | None, str | None] | None = None,
 ) -> BaseModel:
-    """Return an unpickled instance, from the state that `BaseModel.__reduce__` returns."""
+    """Return an unpickled instance, from the state that `BaseModel.__reduce__` returns.
+
+    :param target: the keyspace and the connection of `using`; None if it was not called.
+    """
     # `model` is a class, or a tuple (model, keyspace, connection) if the class was made for another
     # keyspace or connection.
     if isinstance(model, tuple):
@@ -829,6 +860,9 @@ def _restored(
         row.unknown = state[3] if len(state) > 3 else 0
         row.disputed = state[4] if len(state) > 4 else 0
         instance._row = row
+        if target is not None:
+            keyspace, name = target
+            row.options = row.options.with_changes(keyspace=keyspace, connection=name)
     instance.__dict__.update(attributes)
     return instance
 

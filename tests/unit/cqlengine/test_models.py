@@ -7,6 +7,7 @@ import copy
 import pickle
 import uuid
 import warnings
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import pytest
@@ -275,17 +276,36 @@ def test_a_copy_follows_the_model_s_own_rule() -> None:
     assert values_of(duplicate).options.ttl == 60
 
 
-def test_a_copy_has_the_options_of_the_instance(session: FakeSession) -> None:
-    """`copy.copy` of an instance keeps its conditions and its TTL; the batch writes the copy."""
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda o: pickle.loads(pickle.dumps(o))]
+)
+def test_copies_and_pickles_are_written_to_the_same_keyspace(
+    session: FakeSession, copied: Callable[[Any], Any]
+) -> None:
+    """The keyspace of `using` says where the row is."""
+    person = Person.create(id=1, name="x").using(keyspace="k2")
+    duplicate = copied(person)
+    duplicate.name = "y"
+    duplicate.save()
+    assert (session.last_statement[0] or "").startswith("UPDATE k2.")
+    duplicate.delete()
+    assert (session.last_statement[0] or "").startswith("DELETE FROM k2.")
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
+def test_a_copy_has_the_options_of_the_instance(
+    session: FakeSession, copied: Callable[[Any], Any]
+) -> None:
+    """A copy of an instance keeps its conditions and its TTL; the batch writes the copy."""
     person = Person.create(id=1, name="x")
     person.iff(age=5).ttl(60)
-    duplicate = copy.copy(person)
+    duplicate = copied(person)
     duplicate.name = "y"
     duplicate.save()
     assert (session.last_statement[0] or "").endswith('"nm" = ? WHERE "id" = ? IF "age" = ?')
     assert "USING TTL ?" in (session.last_statement[0] or "")
     batch = BatchQuery()
-    duplicate = copy.copy(Person(id=2).batch(batch))
+    duplicate = copied(Person(id=2).batch(batch))
     duplicate.name = "z"
     duplicate.save()
     assert len(batch.queries) == 1
