@@ -209,9 +209,9 @@ class QuerySetDescriptor:
         # rows.
         if mapping.discriminator is not None and model.__discriminator_value__ is not None:
             column = mapping.columns[mapping.discriminator]
-            # Servers refuse to filter by a column without an index, so without an index, all rows
-            # of the table are read.
-            if column.index or column.custom_index:
+            # Servers refuse to filter by another column without an index. Then all rows of the
+            # table are read.
+            if column.index or column.custom_index or column.partition_key:
                 return queryset.filter(**{mapping.discriminator: model.__discriminator_value__})
         return queryset
 

@@ -67,6 +67,10 @@ class _RowsLock:
         return _RowsLock, ()
 
 
+def _is_same(clause: WhereClause, other: WhereClause) -> bool:
+    return type(clause.operator) is type(other.operator) and clause == other
+
+
 class AbstractQuerySet(CompatQuerySet, Generic[T]):
     """The common base class of querysets of models and of named tables.
 
@@ -294,7 +298,12 @@ class AbstractQuerySet(CompatQuerySet, Generic[T]):
             clause.note_use()
             clauses.append(self._checked_clause(clause))
         for name, value in kwargs.items():
-            clauses.append(self._where_clause_for(name, value))
+            clause = self._where_clause_for(name, value)
+            # Servers refuse a second filter by `=` of the same column. `objects` of a model with a
+            # discriminator value has such a filter already.
+            is_equality = type(clause.operator) is EqualsOperator
+            if not (is_equality and any(_is_same(clause, other) for other in clauses)):
+                clauses.append(clause)
         queryset._where = tuple(clauses)
         return queryset
 

@@ -60,6 +60,16 @@ class Cat(Pet):
     __discriminator_value__ = "cat"
 
 
+class Owned(Model):
+    __keyspace__ = "ks"
+    kind = columns.Text(partition_key=True, discriminator_column=True)
+    owner = columns.Integer(primary_key=True)
+
+
+class Hound(Owned):
+    __discriminator_value__ = "hound"
+
+
 def instance_of_row(model: Any, *row: Any) -> Any:
     """Return an instance as a query creates it, which refers to the tuple of its row."""
     instance = model.__new__(model)
@@ -141,7 +151,12 @@ def test_objects_returns_a_new_queryset_but_not_for_abstract_models() -> None:
     assert Row.objects is not Row.objects
     # The queryset of a model with a discriminator value selects only rows with this value.
     assert str(Cat.objects).count('WHERE "kind"') == 1
+    assert str(Cat.objects(kind="cat")).count('"kind" =') == 1
     assert "WHERE" not in str(Pet.objects)
+    # The discriminator may be a column of the partition key, which is no index.
+    assert str(Hound.objects(owner=1)).count('WHERE "kind" = %(0)s AND "owner" = %(1)s') == 1
+    assert str(Hound.objects(owner=1, kind="hound")).count('"kind" =') == 1
+    assert str(Hound.objects(kind="dog")).count('"kind" =') == 2  # no rows, or an error
     with pytest.raises(AbstractModelException, match="against abstract models"):
         _ = Base.objects
     # The error is an AttributeError, so that `hasattr(Base, "objects")` is False.
