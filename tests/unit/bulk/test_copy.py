@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import asyncio
 import re
 import uuid
@@ -20,6 +19,7 @@ from cassandra.bulk import LoadError
 from cassandra.bulk.copy import _check_fields, _warn_of_lost_keys, acopy, copy
 from cassandra.bulk.load import aload, load
 from cassandra.bulk.ranges import FIRST, LAST, TokenRange
+from cassandra.bulk.report import LoadReport
 from cassandra.cluster import Cluster
 from cassandra.codecs import Converter
 from cassandra.errors import InvalidRequest
@@ -35,7 +35,6 @@ from cassandra.testing.fake import (
     delay,
     error,
     paged,
-    silence,
     void,
 )
 from cassandra.testing.fake.answers import Answer
@@ -400,7 +399,9 @@ def test_rows_without_a_clustering_column_are_not_lost(copier: Any, kind_of_v: s
             assert values_written(node) == []
 
 
-def test_an_interrupted_copy_reports_all_rows_that_it_has_written() -> None:
+def test_an_interrupted_copy_reports_all_rows_that_it_has_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The load of each page attaches its report to KeyboardInterrupt; the copy replaces it."""
     pages = 0
 
@@ -411,21 +412,26 @@ def test_an_interrupted_copy_reports_all_rows_that_it_has_written() -> None:
         page = [(2 * pages, "c", "v"), (2 * pages + 1, "c", "v")]
         return paged(COLUMNS, page, keyspace="ks", table="t")
 
-    def answer_insert(request: Request) -> Answer:
-        statements: Any = request.statements or [request]
-        if any(int.from_bytes(each.values[0], "big") > 5 for each in statements):
-            _thread.interrupt_main()
-            return silence()
-        return void()
+    loads = 0
 
+    def interrupted_load(*arguments: Any, **options: Any) -> Any:
+        """Load two pages, and one row of the third."""
+        nonlocal loads
+        loads += 1
+        if loads <= 2:
+            return load(*arguments, **options)
+        error: Any = KeyboardInterrupt()
+        error.report = LoadReport("a statement", read=2, written=1, requests=1)
+        raise error
+
+    monkeypatch.setattr("cassandra.bulk.copy.load", interrupted_load)
     with FakeNode() as node:
         prime(node, (0, "c", "v"), {"id": "partition_key", "c": "clustering"})
         node.prime(SELECT, answer_scan)
-        node.prime(INSERT, answer_insert)
         with pytest.raises(KeyboardInterrupt) as caught:
             by_copy(node, lambda session: None, splits=4, in_order=True, concurrency=1)
     report: Any = getattr(caught.value, "report", None)
-    assert (report.target, report.written) == ("ks.u", 4)
+    assert (report.target, report.written) == ("ks.u", 5)
 
 
 @COPIERS
