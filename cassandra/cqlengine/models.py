@@ -7,7 +7,8 @@ import logging
 import sys
 import warnings
 from abc import ABCMeta
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -495,39 +496,35 @@ class BaseModel(CompatModel, metaclass=ModelMetaClass):
         return f"{type(self).__name__} <{keys}>"
 
     def __copy__(self) -> Self:
+        return self._duplicate(lambda value: value, {})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self._duplicate(partial(copy.deepcopy, memo=memo), memo)
+
+    def _duplicate(self, copied: Callable[[Any], Any], memo: dict[int, Any]) -> Self:
+        """Return a copy of this instance.
+
+        :param copied: returns the copy's values for those of this instance.
+        :param memo: gets the copy, under the identity of this instance.
+        """
         reduced: Any = self.__reduce_ex__(4)
         rebuild, arguments, *rest = reduced
-        duplicate: Self = rebuild(*arguments)
+        duplicate: Self = rebuild(*copied(arguments))
+        memo[id(self)] = duplicate
         # An application's model may override `__reduce__`, and return a state too.
         if rest and rest[0] is not None:
             set_state: Any = getattr(duplicate, "__setstate__", None) or vars(duplicate).update
-            set_state(rest[0])
-        self._share_options(duplicate)
-        return duplicate
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        reduced: Any = self.__reduce_ex__(4)
-        rebuild, arguments, *rest = reduced
-        duplicate: Self = rebuild(*copy.deepcopy(arguments, memo))
-        memo[id(self)] = duplicate
-        if rest and rest[0] is not None:
-            set_state: Any = getattr(duplicate, "__setstate__", None) or vars(duplicate).update
-            set_state(copy.deepcopy(rest[0], memo))
-        self._share_options(duplicate)
-        return duplicate
-
-    def _share_options(self, duplicate: BaseModel) -> None:
-        """Give a copy the conditions, the TTL, the batch and the other options of this instance.
-
-        A pickle has only the keyspace and the connection: the others belong to a write that this
-        process is about to make.
-        """
+            set_state(copied(rest[0]))
         row = self._row
         if type(row) is Values and row.options is not DEFAULTS:
+            # The copy also gets the conditions, the TTL, the batch and the other options of the
+            # instance. A pickle has only the keyspace and the connection: the others belong to a
+            # write that this process is about to make.
             values = values_of(duplicate)
             values.options = row.options
             if row.options.batch is not None:
                 row.options.batch.hold(values)
+        return duplicate
 
     def __reduce__(self) -> tuple[Any, ...]:
         row = self._row
