@@ -16,15 +16,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra.testing.fake import ErrorCode, Message, error
+from tests.simulation.gossip import DOUBLED_SHARE, LATE_SHARE, LONGEST, lateness
 from tests.unit.metadata.schema.rows import Tables, add_table, keyspace, schema
 
 if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.testing.fake.node import FakeNode
 
-LONGEST = 3.0  # the most seconds by which a node learns of a change late, or an event is late
-_LATE_SHARE = 0.5
-_DOUBLED_SHARE = 0.15
 _KEYSPACES = ("kd", "ke", "kf")
 _NAMES = ("d0", "d1", "d2")  # of tables and of types
 _ERRORS = (ErrorCode.OVERLOADED, ErrorCode.SERVER_ERROR, None)  # None for no answer
@@ -82,9 +80,9 @@ class ChangingSchema:
         """Let the schema change while the first cluster connects, and perhaps answer slowly."""
         nodes = list(self._known)
         for _ in range(self._random.choice((0, 1, 4))):
-            self._loop.call_later(self._delay(), self.change, self._random.choice(nodes))
+            self._loop.call_later(lateness(self._random), self.change, self._random.choice(nodes))
         if self._random.random() < 0.5:
-            self.lag = self._delay()
+            self.lag = lateness(self._random)
             self._loop.call_later(LONGEST, self._end_lag)
 
     def _end_lag(self) -> None:
@@ -104,8 +102,7 @@ class ChangingSchema:
         self._learn(node, index)
         for other in self._known:
             if other is not node:
-                is_late = self._random.random() < _LATE_SHARE
-                self._loop.call_later(self._delay() if is_late else 0.0, self._learn, other, index)
+                self._loop.call_later(self._delay(), self._learn, other, index)
         return version.event
 
     def end(self) -> None:
@@ -160,11 +157,9 @@ class ChangingSchema:
         node.schema = _rows_of(self._versions[index].keyspaces)
         node.schema_version = uuid.UUID(int=1000 + index)
         for version in self._versions[first : index + 1]:
-            count = 2 if self._random.random() < _DOUBLED_SHARE else 1
+            count = 2 if self._random.random() < DOUBLED_SHARE else 1
             for _ in range(count):
-                is_late = self._random.random() < _LATE_SHARE
-                delay = self._delay() if is_late else 0.0
-                self._loop.call_later(delay, self._send, node, version.event)
+                self._loop.call_later(self._delay(), self._send, node, version.event)
 
     @staticmethod
     def _send(node: FakeNode, event: Sequence[str]) -> None:
@@ -172,8 +167,8 @@ class ChangingSchema:
             node.send_event("SCHEMA_CHANGE", *event)
 
     def _delay(self) -> float:
-        """Draw the seconds by which something is late. Short delays are more frequent."""
-        return self._random.random() ** 2 * LONGEST
+        """Draw the seconds until a node learns of a change, or an event is sent."""
+        return lateness(self._random) if self._random.random() < LATE_SHARE else 0.0
 
     # -- readings ----------------------------------------------------------------------------------
 

@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 # The attributes of a node that other nodes learn by gossip.
 _GOSSIPED = ("address", "host_id", "tokens")
 _LOST_SHARE = 0.15  # of the events about nodes; schema changes are never lost
-_DOUBLED_SHARE = 0.15
-_LATE_SHARE = 0.5  # of events, and of changes in the rows of a node
+DOUBLED_SHARE = 0.15
+LATE_SHARE = 0.5  # of events, and of changes in the rows of a node
 LONGEST = 3.0  # the most seconds by which an event or a row is late
+
+
+def lateness(generator: random.Random) -> float:
+    """Draw the seconds by which something is late. Short delays are more frequent."""
+    return generator.random() ** 2 * LONGEST
 
 
 class _Row:
@@ -106,7 +111,7 @@ class Gossip:
             return
         now = self.loop.time()
         if knowledge.due is None:
-            knowledge.due = now + (self._delay() if self._is_late() else 0.0)
+            knowledge.due = now + (lateness(self._random) if self._is_late() else 0.0)
         if now >= knowledge.due:
             knowledge.row, knowledge.due = current, None
 
@@ -120,12 +125,8 @@ class Gossip:
         share = self._random.random()
         if share < _LOST_SHARE and event_type != "SCHEMA_CHANGE":
             return []
-        count = 2 if share > 1 - _DOUBLED_SHARE else 1
-        return [self._delay() if self._is_late() else 0.0 for _ in range(count)]
+        count = 2 if share > 1 - DOUBLED_SHARE else 1
+        return [lateness(self._random) if self._is_late() else 0.0 for _ in range(count)]
 
     def _is_late(self) -> bool:
-        return not self._is_calm and self._random.random() < _LATE_SHARE
-
-    def _delay(self) -> float:
-        """Draw the seconds by which a change is late. Short delays are more frequent."""
-        return self._random.random() ** 2 * LONGEST
+        return not self._is_calm and self._random.random() < LATE_SHARE
