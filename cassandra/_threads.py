@@ -737,16 +737,20 @@ def _in_empty_context(**arguments: Any) -> threading.Thread:
     return threading.Thread(**arguments)
 
 
-def _brief_thread(target: Callable[[], None], name: str) -> threading.Thread:
-    """Return a `daemon_thread`; a thread that is no daemon if there are no daemon threads.
+def _brief_thread(
+    make_thread: Callable[..., threading.Thread], target: Callable[[], None], name: str
+) -> threading.Thread:
+    """Return a daemon thread; a thread that is no daemon if there are no daemon threads.
 
     Isolated sub-interpreters (of `concurrent.interpreters`) have none. They wait for the thread at
     their end, so it must end by itself.
+
+    :param make_thread: has the arguments of `threading.Thread`.
     """
     try:
-        return daemon_thread(target, name)
+        return make_thread(target=target, name=name, daemon=True)
     except RuntimeError:
-        return _in_empty_context(target=target, name=name, daemon=False)
+        return make_thread(target=target, name=name, daemon=False)
 
 
 def new_thread(
@@ -764,7 +768,9 @@ def new_thread(
         thread: threading.Thread = simulated.new_thread(target, name)
         return thread
     if green_library() is None:
-        return _brief_thread(target, name) if is_brief else daemon_thread(target, name)
+        if is_brief:
+            return _brief_thread(_in_empty_context, target, name)
+        return daemon_thread(target, name)
     # This thread is like a daemon: at exit, Python does not wait for threads that were started
     # through `_thread`.
     return RealThread(target)
@@ -781,10 +787,7 @@ def new_user_thread(target: Callable[[], None], name: str) -> threading.Thread:
     if simulated is not None:
         thread: threading.Thread = simulated.new_thread(target, name)
         return thread
-    try:
-        return threading.Thread(target=target, name=name, daemon=True)
-    except RuntimeError:  # an isolated sub-interpreter: see `_brief_thread`
-        return threading.Thread(target=target, name=name, daemon=False)
+    return _brief_thread(threading.Thread, target, name)
 
 
 def start_user_thread(target: Callable[[], None], name: str) -> None:
