@@ -621,7 +621,7 @@ def _columns(argument: str) -> dict[str, str] | list[str]:
     The value is a list of columns; or, if any part of the argument is ``field=column``, a dict of
     column names by field name.
     """
-    parts = [part.strip() for part in argument.split(",")]
+    parts = _names(argument)
     if not any("=" in part for part in parts):
         return parts
     pairs = [part.partition("=") for part in parts]

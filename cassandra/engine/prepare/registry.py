@@ -84,10 +84,7 @@ class StatementRegistry:
         method scans all statements. It may be called from the additional loops of
         `cassandra.engine.workers`.
         """
-        # Copy the references, because the main loop may add statements during the iteration.
-        references = [*self._by_id.valuerefs(), *self._others.keyrefs()]
-        statements = [prepared for reference in references if (prepared := reference()) is not None]
-        statements += self._not_added()
+        statements = [*self._existing(self._references()), *self._not_added()]
         with_id = [prepared for prepared in statements if prepared.query_id == query_id]
         return list(dict.fromkeys(with_id))  # a dict has each statement once
 
@@ -117,8 +114,9 @@ class StatementRegistry:
         ]
 
     def _references(self) -> list[weakref.ref[PreparedStatement]]:
-        # Copy the references, because statements may be added and freed during the iteration.
-        return [*self._by_id.valuerefs(), *map(weakref.ref, self._others)]
+        # Copy the references, because statements may be added and freed during the iteration, also
+        # by the main loop while another loop calls `all_with`.
+        return [*self._by_id.valuerefs(), *self._others.keyrefs()]
 
     @staticmethod
     def _existing(

@@ -166,11 +166,12 @@ class SchemaRefresher:
 
         The reported version is compared with the version of the snapshot in `Metadata`.
         """
-        seen_version, self._seen_version = self._seen_version, _version_of(local)
+        version = _version_of(local)
+        seen_version, self._seen_version = self._seen_version, version
         if self._reads_anything:
-            if self._metadata.schema.version != _version_of(local):
+            if self._metadata.schema.version != version:
                 self._spawn(self._catch_up())
-        elif seen_version != _version_of(local):
+        elif seen_version != version:
             self._spawn(self._report_missed_events())
 
     async def _report_missed_events(self) -> None:

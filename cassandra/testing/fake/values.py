@@ -90,6 +90,17 @@ def _check_count(values: Collection[Any], fields: Collection[Any], what: str) ->
         raise ValueError(f"{len(values)} values for the {len(fields)} fields of {what}")
 
 
+def _check_keys(values: Mapping[str, Any], names: Sequence[str], found: str, what: str) -> None:
+    """Raise ValueError if a mapping has a value for another name.
+
+    :param found: the beginning of the message, for example "there is a value".
+    :param what: what has these names.
+    """
+    unknown = [key for key in values if key not in names]
+    if unknown:
+        raise ValueError(f"{found} for {unknown[0]!r}, but {what} are {', '.join(names)}")
+
+
 def _packed(layout: str) -> Callable[[Any], bytes]:
     return struct.Struct(layout).pack
 
@@ -325,12 +336,7 @@ def _udt(udt: Udt) -> Type:
 
     def encode(value: Mapping[str, Any] | Sequence[Any]) -> bytes:
         if isinstance(value, Mapping):
-            unknown = [key for key in value if key not in names]
-            if unknown:
-                raise ValueError(
-                    f"there is a value for {unknown[0]!r}, but the fields of {udt.name} are "
-                    f"{', '.join(names)}"
-                )
+            _check_keys(value, names, "there is a value", f"the fields of {udt.name}")
             values: Collection[Any] = [value.get(name) for name in names]
         else:
             values = _elements(value, f"a mapping or a sequence for {udt.name}")
@@ -456,12 +462,7 @@ def encode_row(
             f"{', '.join(names)}, such as (value,), or a mapping"
         )
     if isinstance(row, Mapping):
-        unknown = [key for key in row if key not in names]
-        if unknown:
-            raise ValueError(
-                f"row {index} has a value for {unknown[0]!r}, but the columns are "
-                f"{', '.join(names)}"
-            )
+        _check_keys(row, names, f"row {index} has a value", "the columns")
     # Bring the values into the order of the columns. A column that is not in a mapping becomes
     # null.
     values = [row.get(name) for name in names] if isinstance(row, Mapping) else row
