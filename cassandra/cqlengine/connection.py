@@ -321,6 +321,17 @@ class Connection:
             self.cluster.shutdown()
         self.session = self.cluster = None
 
+    async def aclose(self) -> None:
+        """Shut the cluster down, blocking or of `cassandra.aio`, if the connection created it."""
+        cluster = self.cluster
+        if self.owns_cluster and self.is_async and cluster is not None:
+            # Clear the attributes before waiting, so that no other code gets a session that is
+            # being closed.
+            self.session = self.cluster = None
+            await cluster.shutdown()
+        else:
+            self.close()
+
 
 def _show_default(connection: Connection) -> None:
     """Set this module's `cluster` and `session` if `connection` is the default connection."""
@@ -461,16 +472,8 @@ async def aunregister_connection(name: Hashable = None) -> None:
     :param name: the name in the registry; None for the default connection.
     """
     connection = _remove_from_registry(DEFAULT_CONNECTION if name is None else name)
-    if connection is None:
-        return
-    cluster = connection.cluster
-    if connection.owns_cluster and connection.is_async and cluster is not None:
-        # Clear the attributes before waiting, so that no other code gets a session that is being
-        # closed.
-        connection.session = connection.cluster = None
-        await cluster.shutdown()
-    else:
-        connection.close()
+    if connection is not None:
+        await connection.aclose()
 
 
 def _remove_from_registry(name: Hashable) -> Connection | None:
@@ -517,16 +520,9 @@ def _replace_default(connection: Connection, connect: bool = True) -> None:
     :param connect: True to connect `connection`; False if it is connected already.
     """
     with _registry_lock:
-        previous = _connections.pop(DEFAULT_CONNECTION, None)
+        previous = _remove_default()
         if previous is not None:
-            # The default connection is also registered as "default"; see below.
-            if _connections.get("default") is previous:
-                del _connections["default"]
-            log.debug("the default connection is replaced")
-            # Close the previous connection unless it is also registered under a name, and so still
-            # in use.
-            if previous not in _connections.values():
-                previous.close()
+            previous.close()
     # Connect without the lock, because connecting waits for the network.
     if connect:
         try:
@@ -534,6 +530,28 @@ def _replace_default(connection: Connection, connect: bool = True) -> None:
         except NoHostAvailable:
             if not connection.retry_connect:
                 raise
+    _set_default(connection)
+
+
+def _remove_default() -> Connection | None:
+    """Remove the default connection from the registry.
+
+    :returns: the connection, which the caller must close; None if there is none, or if it is also
+        registered under a name, and so still in use.
+    """
+    with _registry_lock:
+        previous = _connections.pop(DEFAULT_CONNECTION, None)
+        if previous is None:
+            return None
+        # The default connection is also registered as "default"; see `_set_default`.
+        if _connections.get("default") is previous:
+            del _connections["default"]
+        log.debug("the default connection is replaced")
+        return None if previous in _connections.values() else previous
+
+
+def _set_default(connection: Connection) -> None:
+    """Register `connection` as the default connection."""
     with _registry_lock:
         # Also register it as "default": applications use this name to look it up or unregister it.
         _connections[DEFAULT_CONNECTION] = _connections["default"] = connection
@@ -623,8 +641,12 @@ async def asetup(
     await connection.asetup()
     # Until now, and if connecting fails, models are written to the old connection, and must stay in
     # its keyspace.
-    _replace_default(connection, connect=False)
+    with _registry_lock:
+        previous = _remove_default()
+        _set_default(connection)
     set_default_keyspace(default_keyspace)
+    if previous is not None:
+        await previous.aclose()
 
 
 def get_session(connection: Hashable | None = None) -> Any:

@@ -133,49 +133,54 @@ class NamedTable:
         """
         return self.name_in(self.keyspace) if include_keyspace else self.name
 
-    def name_in(self, keyspace: str) -> str:
+    def name_in(self, keyspace: str, connection: str | None = None) -> str:
         """Return the table's name in `keyspace`, as CQL.
 
         :param keyspace: the keyspace's name.
+        :param connection: the name of the connection on which the table is used; None for the
+            table's, or the default connection.
         """
         has_capitals = any(name != name.lower() for name in (keyspace, self.name))
         quoted = f"{protect_name(keyspace)}.{protect_name(self.name)}"
         needs_no_quotes = _UNQUOTED.fullmatch(keyspace) and _UNQUOTED.fullmatch(self.name)
-        if not has_capitals or not needs_no_quotes or self._exists_in(keyspace):
+        if not has_capitals or not needs_no_quotes or self._exists_in(keyspace, connection):
             return quoted
         # The name has capitals, but there is no table with exactly this name. So do not quote it,
         # as in cassandra-driver: the server then converts the name to lower case.
         return f"{keyspace}.{self.name}"
 
-    def _exists_in(self, keyspace: str) -> bool:
+    def _exists_in(self, keyspace: str, connection: str | None) -> bool:
         """Return True if the keyspace has a table or view with exactly this name."""
         try:
-            metadata = get_cluster(self.__connection__).metadata.keyspaces.get(keyspace)
+            cluster = get_cluster(connection or self.__connection__)
+            metadata = cluster.metadata.keyspaces.get(keyspace)
         except CQLEngineException:  # not connected: the application may only want to see the CQL
             return False
         return metadata is not None and (
             self.name in metadata.tables or self.name in metadata.views
         )
 
-    def partition_columns(self, connection: str | None = None) -> Sequence[str]:
+    def partition_columns(
+        self, connection: str | None = None, keyspace: str | None = None
+    ) -> Sequence[str]:
         """Return the names of the partition key's columns, from the cluster's metadata.
 
         :param connection: the name of the connection; None for the table's, or the default
             connection.
+        :param keyspace: the keyspace's name; None for the table's keyspace.
         :raises CQLEngineException: if the table does not exist.
         """
         try:
             # Do not cache this: the table may be dropped and created again with another key.
-            keyspace = get_cluster(connection or self.__connection__).metadata.keyspaces[
-                self.keyspace
-            ]
+            cluster = get_cluster(connection or self.__connection__)
+            metadata = cluster.metadata.keyspaces[keyspace or self.keyspace]
             # You can read a materialized view like a table, but the metadata stores views in
             # another dict.
-            table = keyspace.tables.get(self.name) or keyspace.views[self.name]
+            table = metadata.tables.get(self.name) or metadata.views[self.name]
         except KeyError:
+            name = self.name_in(keyspace or self.keyspace, connection)
             raise CQLEngineException(
-                f"the partition key of {self.column_family_name()} is not known: there is no "
-                "such table"
+                f"the partition key of {name} is not known: there is no such table"
             ) from None
         return [column.name for column in table.partition_key]
 

@@ -85,10 +85,17 @@ class Options:
         conditions = self.reused
         if self.if_exists or self.if_not_exists or self.conditionals:
             conditions = frozenset(name for name in _CONDITIONS if getattr(self, name))
-        timestamp = None if self.timestamp is used_timestamp else self.timestamp
-        if self.timestamp is timestamp and conditions == self.reused:
+        options = self.without_timestamp(used_timestamp)
+        return options if conditions == self.reused else options.with_changes(reused=conditions)
+
+    def without_timestamp(self, used_timestamp: Timestamp) -> Options:
+        """Return these options without a timestamp that was used; see `for_later`.
+
+        :param used_timestamp: the timestamp of the write that has ended.
+        """
+        if self.timestamp is None or self.timestamp is not used_timestamp:
             return self
-        return self.with_changes(timestamp=timestamp, reused=conditions)
+        return self.with_changes(timestamp=None)
 
     def is_conditional(self, is_insert: bool) -> bool:
         """Return True if a write with these options is a lightweight transaction.

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 # The maximum number of failed writes whose values an instance keeps: see `Values.failed`.
 MOST_FAILED = 8
-# This lock is held while a write begins or ends, because several threads may write one instance. It
-# is reentrant: a garbage collection may run a finalizer of the application that writes, too.
+# This lock is held while a write begins or ends, and while an instance gets its `Values` or a copy
+# of a collection, because several threads may use one instance. It is reentrant: a garbage
+# collection may run a finalizer of the application that writes, too.
 _lock = threading.RLock()
 
 
@@ -271,9 +272,14 @@ def values_of(instance: Instance) -> Values:
     row = instance._row
     if type(row) is Values:
         return row
-    # The tuple cannot change, so it becomes `stored` without a copy.
-    values = instance._row = Values(row, row)
-    return values
+    with _lock:
+        # The tuple cannot change, so it becomes `stored` without a copy.
+        values = Values(row, row)
+        # Another thread, or a finalizer in this thread, may have replaced the tuple in the
+        # meantime, and have set a value of its `Values`.
+        if instance._row is row:
+            instance._row = values
+        return instance._row  # type: ignore[no-any-return]
 
 
 def values_read(values: Values, position: int, isolated: Callable[[Any], Any]) -> Any:
@@ -288,8 +294,12 @@ def values_read(values: Values, position: int, isolated: Callable[[Any], Any]) -
     # Create the object only at the first read. Later reads return the same object, with the
     # application's changes.
     if not values.exposed & bit:
-        values[position] = isolated(values[position])
-        values.exposed |= bit
+        with _lock:
+            value = isolated(values[position])
+            # If several threads read the collection, all of them get the same object.
+            if not values.exposed & bit:
+                values[position] = value
+                values.exposed |= bit
     return values[position]
 
 

@@ -645,6 +645,8 @@ def delete(instance: BaseModel) -> Operation[None]:
     bound += [_to_bind(mapping, position, values[position]) for position in mapping.key_positions]
     bound += [clause.value for clause in options.conditionals]
     yield from execute_write(model, options, plan.text, bound, instance=instance)
+    # Of a delete and a write with the same timestamp, servers keep the delete.
+    values.options = values.options.without_timestamp(options.timestamp)
 
 
 def run_custom_dmlquery(instance: Any, step: str) -> bool:
@@ -672,8 +674,10 @@ def run_custom_dmlquery(instance: Any, step: str) -> bool:
         if_exists=options.if_exists,
     )
     getattr(query, step)()
-    if step != "delete":
-        row.options = row.options.for_later(options.timestamp)  # the timestamp is dropped
+    if step == "delete":
+        row.options = row.options.without_timestamp(options.timestamp)
+    else:
+        row.options = row.options.for_later(options.timestamp)
     return True
 
 

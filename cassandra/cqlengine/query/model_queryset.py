@@ -141,12 +141,14 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
 
     @property
     def column_family_name(self) -> str:
-        if self._options.keyspace is not None:
-            return str(self.model.name_in(self._options.keyspace))
-        return str(self.model.column_family_name())
+        options = self._options
+        return str(self.model.name_in(options.keyspace or self.model.keyspace, options.connection))
 
     def _partition_columns(self) -> Sequence[str]:
-        return self.model.partition_columns(self._options.connection)  # type: ignore[no-any-return]
+        options = self._options
+        return self.model.partition_columns(  # type: ignore[no-any-return]
+            options.connection, options.keyspace
+        )
 
     def create(self, **kwargs: Any) -> ResultObject:
         raise CQLEngineException("a named table has no model: rows are created by models alone")

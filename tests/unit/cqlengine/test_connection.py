@@ -18,6 +18,7 @@ from cassandra.encoder import Encoder
 from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
 from cassandra.query import BatchStatement, PreparedStatement, SimpleStatement
 from cassandra.query.row_factories import dict_factory, named_tuple_factory, tuple_factory
+from cassandra.testing.fake import FakeNode
 
 from .conftest import FakeSession
 
@@ -658,3 +659,18 @@ async def test_models_stay_in_the_keyspace_of_the_connection_until_another_one_i
     with pytest.raises(NoHostAvailable):
         await connection.asetup(["10.0.0.1"], "production")
     assert [*keyspaces, connection.default_keyspace()] == ["staging", "staging"]
+
+
+async def test_a_second_asetup_shuts_down_the_cluster_of_the_first_one() -> None:
+    """`asetup` shuts the previous cluster down, unless its connection has another name."""
+    with FakeNode() as node:
+        clusters = []
+        for name in (None, "reports", None):
+            await connection.asetup([node.address], "ks", port=node.port)
+            clusters.append(connection.get_cluster())
+            if name:
+                connection._connections[name] = connection.get_connection()
+        assert [cluster.is_shutdown for cluster in clusters] == [True, False, False]
+        await connection.aunregister_connection()
+        await connection.aunregister_connection("reports")
+        assert all(cluster.is_shutdown for cluster in clusters)

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from cassandra.cqlengine import CQLEngineException
+from cassandra.cqlengine.connection import register_connection, unregister_connection
+from cassandra.cqlengine.functions import Token
 from cassandra.cqlengine.named import NamedColumn, NamedKeyspace, NamedTable
 from cassandra.cqlengine.query import BatchQuery
 from tests.unit.cqlengine.conftest import FakeSession
@@ -68,6 +70,24 @@ def test_the_partition_key_comes_from_the_cluster_s_metadata(session: FakeSessio
     for table in (NamedTable("ks", "none"), NamedTable("none", "t")):
         with pytest.raises(CQLEngineException, match="is not known: there is no such table"):
             table.partition_columns()
+
+
+def test_the_schema_of_the_queryset_s_connection_decides_on_quotes(session: FakeSession) -> None:
+    """A queryset on another connection asks the schema of that connection's cluster."""
+    add_tables(session, ks={"Users": ["a"]}, other={"Users": ["b"]})
+    reports: Any = FakeSession()
+    add_tables(reports, ks={"users": ["id"]}, other={"users": ["no"]})
+    register_connection("reports", session=reports)
+    try:
+        users = NamedTable("ks", "Users").objects
+        assert 'FROM ks."Users"' in str(users)
+        assert "FROM ks.Users" in str(users.using(connection="reports"))
+        assert "FROM other.Users" in str(users.using(connection="reports", keyspace="other"))
+        lower = NamedTable("ks", "users").objects.using(connection="reports", keyspace="other")
+        assert 'token("no")' in str(lower.filter(pk__token__gt=Token(1)))
+        assert 'token("b")' in str(users.using(keyspace="other").filter(pk__token__gt=Token(1)))
+    finally:
+        unregister_connection("reports")
 
 
 def test_columns_are_quoted_and_take_any_value() -> None:

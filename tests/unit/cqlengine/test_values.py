@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -70,6 +70,39 @@ def test_values_of_replaces_the_tuple_of_a_row_once() -> None:
     assert state.stored == row
     assert values_of(instance) is instance._row
     assert state is instance._row
+
+
+def test_values_that_are_set_while_the_tuple_is_replaced_stay() -> None:
+    """While one caller replaces the tuple of a row, another one may set a value of the row."""
+
+    class InterruptedRow(tuple[Any, ...]):
+        def __iter__(self) -> Iterator[Any]:
+            if instance._row is self and not interruptions:
+                interruptions.append(self)
+                instance.tags.add("a")
+                instance.name = "y"
+            return super().__iter__()
+
+    interruptions: list[object] = []
+    instance = Row.__new__(Row)
+    instance._row = InterruptedRow((1, "x", None))
+    instance.id = 1
+    assert interruptions
+    assert (instance.name, instance.tags) == ("y", {"a"})
+    assert instance.get_changed_columns() == ["name", "tags"]
+
+
+def test_a_collection_that_is_read_twice_at_the_same_time_is_one_object() -> None:
+    """While one caller copies a collection, another one may read and change it."""
+    state = values(1, "x", {"a"}, stored=(1, "x", {"a"}))
+
+    def isolated(value: set[str]) -> set[str]:
+        if not state.exposed:
+            values_read(state, 2, set).add("b")
+        return set(value)
+
+    assert values_read(state, 2, isolated) == {"a", "b"}
+    assert state.stored == (1, "x", {"a"})
 
 
 def test_reading_a_collection_copies_it_once() -> None:

@@ -756,12 +756,23 @@ def test_a_timestamp_stays_until_a_write_succeeds(session: FakeSession) -> None:
     with pytest.raises(TimeoutError):
         person.update(name="y")
     session.error = None
-    person.delete()
-    assert session.last_statement[1] == [5, 1]
     person.update(name="z")
     assert session.last_statement[1] == [5, "z", 1]
     person.update(name="a")
     assert session.last_statement[1] == ["a", 1]
+
+
+def test_a_timestamp_is_dropped_by_a_delete(session: FakeSession) -> None:
+    """A write after `delete` does not have its timestamp, with which the delete would win."""
+    person = person_read(session).timestamp(5)
+    session.error = TimeoutError("gone")
+    with pytest.raises(TimeoutError):
+        person.delete()
+    session.error = None
+    person.delete()
+    assert session.last_statement[1] == [5, 1]
+    person.update(name="z")
+    assert session.last_statement[1] == ["z", 1]
 
 
 def test_a_condition_that_a_write_does_not_have_leaves_it_idempotent(session: FakeSession) -> None:
