@@ -184,7 +184,7 @@ class Written(Values):
 class SavedState:
     """The state of an instance before its write was added to a batch.
 
-    If the batch fails, it restores this state.
+    If the batch fails, it restores this state. If it is executed again, it redoes the write.
 
     :param values: the values of the instance.
     :param mapping: the mapping of the instance's model.
@@ -192,20 +192,20 @@ class SavedState:
     """
 
     __slots__ = (
-        "_is_restored", "_mapping", "_other", "_write_count", "repeated", "statement_index",
-        "values", "write",
+        "_is_restored", "_mapping", "_other", "_write_count", "entry", "repeated", "values",
+        "write",
     )  # fmt: skip
 
     def __init__(self, values: Values, mapping: ColumnsOfModel, write: Written) -> None:
         self.values = values
         self._mapping = mapping
         self.write = write
-        self.statement_index = -1  # the index of the write's statement in the batch
+        self.entry: tuple[str, Sequence[Any]] | None = None  # the write's statement in the batch
         # For an UPDATE: see `cassandra.cqlengine.query.dml._update_to_repeat`.
         self.repeated: Callable[[int], tuple[str, list[Any]] | None] | None = None
-        # The values that the next `swap` gives to the attributes (stored, explicit, unknown,
-        # failed, stored_number). Now they are the values from before the write; after the first
-        # `swap`, those from after the write.
+        # The values that the next `_swap` gives to the attributes (stored, explicit, unknown,
+        # failed, stored_number). Now they are the values from before the write; after `restore`,
+        # those from after the write.
         self._other = (
             write.stored, write.explicit, write.unknown, write.failed, write.stored_number,
         )  # fmt: skip
@@ -224,7 +224,7 @@ class SavedState:
                 values.in_flight = (*values.in_flight, self.write)
 
     def end_execution(self, has_failed: bool = False) -> None:
-        """Record that the write has ended. If the batch has failed, call this after `swap`.
+        """Record that the write has ended. If the batch has failed, call this after `restore`.
 
         :param has_failed: True if the batch has failed; servers may still have executed it.
         """
@@ -234,8 +234,18 @@ class SavedState:
                 _keep_failed(self.values, self._mapping, self.write)
             _remove(self.values, self.write)
 
-    def swap(self) -> None:
-        """Restore the state before the write. A second call restores the state after the write."""
+    def restore(self) -> None:
+        """Restore the state before the write, unless the instance has it already."""
+        if not self._is_restored:
+            self._swap()
+
+    def redo(self) -> None:
+        """Restore the state after the write, unless the instance has it already."""
+        if self._is_restored:
+            self._swap()
+
+    def _swap(self) -> None:
+        """Exchange the state before the write and the state after the write."""
         values, write = self.values, self.write
         other = self._other
         self._other = (

@@ -101,16 +101,22 @@ class BatchRequest(Request):
 _MARKERS = re.compile(r'"(?:[^"]|"")*"|(?P<timestamp> (?:USING|AND) TIMESTAMP \?)|\?')
 
 
+# A statement of a batch: the CQL of a prepared statement, and its values.
+_Entry = tuple[str, Sequence[Any]]
+
+
 class QueuedStatement:
     """A statement in `BatchQuery.queries`, with ``str()`` and `get_context` as in cassandra-driver.
 
-    :param text: the CQL of the prepared statement.
-    :param values: the statement's values.
+    :param text: the CQL of the prepared statement, without the batch's timestamp.
+    :param values: the statement's values, without the batch's timestamp.
+    :param entry: the CQL and the values that the batch sends; None if they are the same.
     """
 
-    def __init__(self, text: str, values: Sequence[Any]) -> None:
+    def __init__(self, text: str, values: Sequence[Any], entry: _Entry | None = None) -> None:
         self._text = text
         self._values = values
+        self._entry = (text, values) if entry is None else entry
         self._first_number = 0  # the number of the first marker
 
     def update_context_id(self, i: int) -> None:
@@ -191,14 +197,12 @@ class BatchQuery(CompatBatchQuery):
         # If this is False, the batch takes the connection of its first statement.
         self._has_connection = connection is not None
         self._execute_on_exception = execute_on_exception
-        self._entries: list[tuple[str, Sequence[Any]]] = []
+        self._entries: list[_Entry] = []
         # The state that each written instance had before its write was added. These states are
         # restored if the batch fails.
         self._saved_states: list[SavedState] = []
         # The values of instances whose writes are added to this batch (`hold`).
         self._held_values: list[Values] = []
-        # True after a failure, when the states of the instances were restored.
-        self._failed = False
         # True after a failure if servers may have executed the statements all the same.
         self._in_doubt = False
         self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
@@ -218,8 +222,8 @@ class BatchQuery(CompatBatchQuery):
         # never executed.
         self._finish_execution_check()
         return [
-            QueuedStatement(*_without_timestamp(text, values, self.timestamp))
-            for text, values in self._entries
+            QueuedStatement(*_without_timestamp(*entry, self.timestamp), entry)
+            for entry in self._entries
         ]
 
     @queries.setter
@@ -227,11 +231,11 @@ class BatchQuery(CompatBatchQuery):
         # A program that has executed the statements itself sets an empty list, and so has ended the
         # batch for the instances.
         self._finish_execution_check()
-        self._entries = [(query._text, query._values) for query in queries]
+        self._entries = [query._entry for query in queries]
         if not queries:
             self._release_instances()
             self._saved_states.clear()
-            self._conditional = self._in_doubt = self._failed = False
+            self._conditional = self._in_doubt = False
             self._idempotent = True
 
     def add_query(self, query: BaseCQLStatement) -> None:
@@ -287,11 +291,12 @@ class BatchQuery(CompatBatchQuery):
         if self._execution_check is not None:
             self._execution_check.note_statement()
         # Copy the values, because the application may change the instance's collections later.
-        self._entries.append((text, [_snapshot(value) for value in values]))
+        entry: _Entry = (text, [_snapshot(value) for value in values])
+        self._entries.append(entry)
         self._conditional = self._conditional or conditional
         self._idempotent = self._idempotent and idempotent
         if saved_state is not None:
-            saved_state.statement_index = len(self._entries) - 1
+            saved_state.entry = entry
             self._saved_states.append(saved_state)
 
     def hold(self, values: Values) -> None:
@@ -301,6 +306,9 @@ class BatchQuery(CompatBatchQuery):
 
         :param values: the values of the instance; their options name this batch.
         """
+        # If the batch has failed, it sends its statements again, together with the writes that
+        # follow. So these writes must send only what differs from the batch's statements.
+        self._redo_writes()
         self._held_values.append(values)
 
     def _release_instances(self) -> None:
@@ -370,12 +378,7 @@ class BatchQuery(CompatBatchQuery):
                 self.timeout,
             )
             request.idempotent = self._idempotent
-            # If the batch has failed before, the instances have their states from before the
-            # writes. Swap the states, so that the instances count as saved again.
-            if self._failed:
-                self._failed = False
-                for saved_state in self._saved_states:
-                    saved_state.swap()
+            self._redo_writes()
             # While the request is under way, other threads or tasks may add statements, which
             # belong to the next execution.
             entry_count, executed_states = len(self._entries), list(self._saved_states)
@@ -392,7 +395,6 @@ class BatchQuery(CompatBatchQuery):
             except BaseException as error:
                 self._conditional = self._conditional or is_conditional
                 self._idempotent = self._idempotent and is_idempotent
-                self._failed = True
                 self._restore_instances()
                 has_failed = not has_written_nothing(error)
                 self._in_doubt = self._in_doubt or has_failed
@@ -415,6 +417,9 @@ class BatchQuery(CompatBatchQuery):
         """
         # The positions that the batch has already written, by the id of the instance's values.
         written: dict[int, int] = {}
+        # The new entries by the id of those that they replace. (Numbers of entries would change:
+        # an execution removes its entries, and the application may set `queries`.)
+        replacements: dict[int, _Entry] = {}
         for saved_state in self._saved_states:
             key = id(saved_state.values)
             earlier = written.get(key, 0)
@@ -423,8 +428,10 @@ class BatchQuery(CompatBatchQuery):
             repeated = saved_state.repeated and saved_state.repeated(earlier)
             if repeated is not None:
                 text, values = repeated
-                entry = text, [_snapshot(value) for value in values]
-                self._entries[saved_state.statement_index] = entry
+                replacement: _Entry = (text, [_snapshot(value) for value in values])
+                replacements[id(saved_state.entry)] = saved_state.entry = replacement
+        for number, entry in enumerate(self._entries):
+            self._entries[number] = replacements.get(id(entry), entry)
 
     # -- blocks ---------------------------------------------------------------------------------
 
@@ -436,10 +443,7 @@ class BatchQuery(CompatBatchQuery):
     def __exit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
             self.execute()
-        # If `execute` has failed inside the block, the instances have their old states already. A
-        # second swap would undo this.
-        elif not self._failed:
-            self._failed = True
+        else:
             self._restore_instances()
 
     async def __aenter__(self) -> BatchQuery:
@@ -450,8 +454,7 @@ class BatchQuery(CompatBatchQuery):
     async def __aexit__(self, exc_type: type[BaseException] | None, *details: object) -> None:
         if exc_type is None or self._execute_on_exception:
             await self.aexecute()
-        elif not self._failed:
-            self._failed = True
+        else:
             self._restore_instances()
 
     def _finish_execution_check(self) -> None:
@@ -466,7 +469,12 @@ class BatchQuery(CompatBatchQuery):
         # If an instance was written several times in this batch, reverse order restores its oldest
         # state last.
         for saved_state in reversed(self._saved_states):
-            saved_state.swap()
+            saved_state.restore()
+
+    def _redo_writes(self) -> None:
+        """Make the instances whose states were restored count as saved again."""
+        for saved_state in self._saved_states:
+            saved_state.redo()
 
 
 def _without_timestamp(

@@ -263,10 +263,10 @@ def test_after_an_update_of_a_new_instance_the_rest_is_unknown() -> None:
     assert state.unknown & TAGS
 
 
-def test_a_saved_state_can_be_swapped_back() -> None:
-    """`SavedState.swap` exchanges an instance's current state and its saved state.
+def test_a_saved_state_is_restored_and_redone_once() -> None:
+    """A failed batch restores the state before a write, and another execution redoes the write.
 
-    A failed batch swaps them back, and a later success swaps them again.
+    A second call of the same method changes nothing.
     """
     state = values(1, "x", None, stored=(1, "x", None), explicit=NAME)
     before_write = (state.stored, state.explicit, state.unknown)
@@ -275,10 +275,15 @@ def test_a_saved_state_can_be_swapped_back() -> None:
     end_write(state, ROW, written, has_succeeded=True)
     after_write = (state.stored, state.explicit, state.unknown)
     assert before_write != after_write
-    saved.swap()
-    assert (state.stored, state.explicit, state.unknown) == before_write
-    saved.swap()
-    assert (state.stored, state.explicit, state.unknown) == after_write
+    for method, expected in (
+        (saved.redo, after_write),
+        (saved.restore, before_write),
+        (saved.restore, before_write),
+        (saved.redo, after_write),
+        (saved.redo, after_write),
+    ):
+        method()
+        assert (state.stored, state.explicit, state.unknown) == expected
 
 
 class Address(UserType):

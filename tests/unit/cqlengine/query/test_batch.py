@@ -440,6 +440,103 @@ def test_a_batch_in_doubt_assigns_lists_when_it_is_executed_again(session: FakeS
     assert session.last_statement == (add, [[4], 1])
 
 
+def test_lists_in_doubt_replace_their_own_statements(session: FakeSession) -> None:
+    """A batch that has executed some statements before finds the others when it is in doubt."""
+    batch = BatchQuery()
+    batch.warn_multiple_exec = False
+    Person.batch(batch).create(id=7)
+    execution = batch._operation()
+    next(execution)
+    # These writes are added while the batch is under way.
+    shelf = shelf_in_batch(session, batch)
+    for number in (8, 9):
+        Person.batch(batch).create(id=number)
+    with pytest.raises(StopIteration):
+        execution.send(None)
+    # The application may also drop or reorder statements.
+    batch.queries = batch.queries[::-1]
+    fail(session, batch.execute)
+    batch.execute()
+    (_, ninth), (_, eighth), (_, third_step), assignment = entries_of(session)
+    assert [ninth[0], eighth[0], third_step] == [9, 8, [[3], 1]]
+    assert assignment == ('UPDATE ks.shelf SET "steps" = ? WHERE "id" = ?', [[1, 2], 1])
+    assert shelf.get_changed_columns() == []
+
+
+def test_statements_keep_the_batchs_timestamp_if_the_application_sets_them() -> None:
+    """`queries` shows the statements without the batch's timestamp, and gets them back with it."""
+    batch = BatchQuery(timestamp=5)
+    Person.batch(batch).create(id=7)
+    statements = batch.queries
+    assert "TIMESTAMP" not in str(statements[0])
+    batch.queries = statements
+    ((text, values),) = batch._entries
+    assert "USING TIMESTAMP ?" in text
+    assert (values[0], values[-1]) == (7, 5)
+
+
+def failed_batch_with_further_writes(
+    session: FakeSession, later: Hits, *, in_block: bool
+) -> tuple[BatchQuery, Hits]:
+    """Return a batch that has failed, and to which a write was added later, and its first instance.
+
+    :param later: the instance that is written later.
+    :param in_block: True if the batch was not executed, because its block has failed.
+    """
+    session.return_row(views=4)
+    first: Hits = Hits.get(page=uuid.UUID(int=1))
+    batch = BatchQuery(batch_type=BatchType.Counter)
+    batch.warn_multiple_exec = False
+    first.views += 1
+    if in_block:
+        batch.__enter__()
+        first.batch(batch).save()
+        batch.__exit__(LookupError, None, None)
+    else:
+        first.batch(batch).save()
+        session.error = InvalidRequest("no")
+        with pytest.raises(InvalidRequest):
+            batch.execute()
+        session.error = None
+    assert first.get_changed_columns() == ["views"]
+    later.views += 1
+    later.batch(batch).save()
+    return batch, first
+
+
+@pytest.mark.parametrize("in_block", [True, False])
+def test_writes_that_are_added_to_a_failed_batch_are_stored_with_it(
+    session: FakeSession, in_block: bool
+) -> None:
+    """A batch that is executed again after a failure may have further writes."""
+    session.return_row(views=7)
+    later: Hits = Hits.get(page=uuid.UUID(int=2))
+    batch, first = failed_batch_with_further_writes(session, later, in_block=in_block)
+    fail(session, batch.execute)
+    assert first.get_changed_columns() == later.get_changed_columns() == ["views"]
+    batch.execute()
+    assert [values for _, values in entries_of(session)] == [
+        [1, uuid.UUID(int=1)], [1, uuid.UUID(int=2)],
+    ]  # fmt: skip
+    assert first.get_changed_columns() == later.get_changed_columns() == []
+
+
+@pytest.mark.parametrize("in_block", [True, False])
+def test_a_second_write_of_an_instance_in_a_failed_batch_adds_only_its_own_change(
+    session: FakeSession, in_block: bool
+) -> None:
+    """The batch sends both writes: the second one must not add the first one's difference, too."""
+    session.return_row(views=4)
+    first: Hits = Hits.get(page=uuid.UUID(int=1))
+    batch, first = failed_batch_with_further_writes(session, first, in_block=in_block)
+    first.views += 5
+    first.batch(batch).save()
+    batch.execute()
+    by_page = [values[0] for _, values in entries_of(session) if values[1] == first.page]
+    assert sum(by_page) == 1 + 1 + 5
+    assert first.get_changed_columns() == []
+
+
 def test_counters_of_a_batch_in_doubt_are_added_again(session: FakeSession) -> None:
     """Counters cannot be assigned: a batch that is executed again adds their differences again."""
     session.return_row(views=4)
