@@ -11,6 +11,7 @@ import types
 import typing
 import uuid
 from collections.abc import Mapping as AnyMapping
+from operator import attrgetter
 from typing import Any
 
 from cassandra.cqlengine.columns import containers, scalars, temporal
@@ -71,14 +72,36 @@ def columns_of_annotations(
         (annotated_type,) = typing.get_args(annotation)
         columns[attribute] = _column_of(annotated_type, f"{name}.{attribute}", error)
     if columns:
-        # `instance_counter` gives the columns their order. The loop above has created its columns
-        # after the columns that the class body assigns, so number all of them again, in the order
-        # of the annotations.
-        for attribute in annotations:
-            column = columns.get(attribute, attrs.get(attribute))
-            if isinstance(column, Column):
-                column.instance_counter = next(counter)
+        _number_columns(columns, attrs, annotations)
     return columns
+
+
+def _number_columns(
+    columns: AnyMapping[str, Column[Any]],
+    attrs: AnyMapping[str, Any],
+    annotations: AnyMapping[str, Any],
+) -> None:
+    """Put new columns between the columns that a class assigns, in the order of the class body.
+
+    Python does not say where an annotation without a value stands among values without an
+    annotation. So a new column comes directly before the next annotated column that is assigned, or
+    at the end. The columns that the class assigns keep their order: key columns are among them, and
+    a table with another order of its key is another table.
+
+    :param columns: the new columns, by attribute name.
+    :param attrs: the namespace of the class.
+    :param annotations: the annotations of the class, in their order.
+    """
+    ordered = [column for column in attrs.values() if isinstance(column, Column)]
+    ordered.sort(key=attrgetter("instance_counter"))
+    index = len(ordered)  # where a new column is inserted
+    for attribute in reversed(list(annotations)):
+        if attribute in columns:
+            ordered.insert(index, columns[attribute])
+        elif isinstance(attrs.get(attribute), Column):
+            index = ordered.index(attrs[attribute])
+    for column in ordered:
+        column.instance_counter = next(counter)
 
 
 def annotations_of(attrs: AnyMapping[str, Any]) -> AnyMapping[str, Any]:

@@ -139,3 +139,24 @@ def test_columns_are_inherited() -> None:
         more: Mapped[str | None]
 
     assert list(Child.__mapping__.columns) == ["id", "name", "more"]
+
+
+def test_columns_without_annotation_keep_their_place_in_the_key() -> None:
+    """An annotation without a value does not move other columns: the key stays the same."""
+
+    class Reading(Model):
+        __keyspace__ = "ks"
+        unit: Mapped[str | None]
+        tenant: Mapped[int] = columns.Integer(partition_key=True)
+        day = columns.Integer(partition_key=True)
+        note: Mapped[str | None]
+        sensor: Mapped[int] = columns.Integer(primary_key=True)
+        at = columns.Integer(primary_key=True)
+        comment: Mapped[str | None]
+        value = columns.Double()
+
+    assert list(Reading._partition_keys) == ["tenant", "day"]
+    assert list(Reading._clustering_keys) == ["sensor", "at"]
+    assert list(Reading._columns) == [
+        "unit", "tenant", "day", "note", "sensor", "at", "value", "comment",
+    ]  # fmt: skip
