@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +106,24 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         # Finalizers run in reverse order. So the nodes run again before the fixtures' sessions drop
         # their keyspaces.
         item.addfinalizer(lambda: _bring_back(cluster, nodes_down))
+
+
+# Whether the test itself has passed: False if it has failed, was skipped, or was interrupted.
+_HAS_PASSED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any, None]:
+    """Store in the test's stash whether it has passed, for `cassandra_replay`.
+
+    :param item: the test.
+    :param call: the set-up, the call or the teardown of the test.
+    """
+    outcome = yield
+    if call.when == "call":
+        item.stash[_HAS_PASSED] = outcome.get_result().outcome == "passed"
 
 
 _STATES_DOWN = ("killed", "stopped", "paused")
@@ -336,10 +354,10 @@ def cassandra_replay(request: pytest.FixtureRequest) -> Iterator[Recorder | Repl
         if not host or not port.isdigit():
             raise pytest.UsageError(f"cassandra_record={upstream!r}: expected HOST:PORT")
         recorder = Recorder(path, host.strip("[]"), int(port)).start()
-        failures_before = request.session.testsfailed
         yield recorder
-        # Discard the recording of a failed test, because it would replay the failure.
-        recorder.discard() if request.session.testsfailed > failures_before else recorder.stop()
+        # Discard the recording of a test that has failed, was skipped or was interrupted: it would
+        # replay the failure, or lack requests.
+        recorder.stop() if request.node.stash.get(_HAS_PASSED, False) else recorder.discard()
         return
     if not path.exists():
         # The recording of a test function (not of a method) may have the unchanged name of the

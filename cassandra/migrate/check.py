@@ -77,15 +77,23 @@ def check(paths: Iterable[Path]) -> Report:
             for source in files.read(path):
                 if isinstance(source, files.Unread):
                     report.unread.append(source)
-                else:
+                    continue
+                try:
                     reader.survey(source.tree, program)
+                except RecursionError:
+                    report.unread.append(_too_deep(source))
+                else:
                     sources.append(source)
     for source in sources:
         try:
             report.findings += _findings(source, program)
         except RecursionError:
-            report.unread.append(files.Unread(source.location, 0, "its expressions are too deep"))
+            report.unread.append(_too_deep(source))
     return report
+
+
+def _too_deep(source: files.Source) -> files.Unread:
+    return files.Unread(source.location, 0, "its expressions are too deep")
 
 
 def _own_modules(path: Path) -> list[str]:

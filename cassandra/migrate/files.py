@@ -21,6 +21,9 @@ WORDS = re.compile(r"cassandra|scylla|acsylla|eventlet|uvloop|CASS_DRIVER", re.I
 # operator of an expression: ``% value`` or ``!= value``.
 MAGIC = re.compile(r"^([^\S\n]*)(?:%[^\s(\[{]|!(?!=)|\?).*$", re.M)
 
+# The magics of a cell whose other lines are Python: the notebook runs, times or captures them.
+_PYTHON_CELL = re.compile(r"%%(?:capture|prun|px|python3?|time|timeit)\b")
+
 
 @dataclass(frozen=True)
 class Source:
@@ -123,7 +126,10 @@ def _notebook(path: Path) -> Iterator[Source | Unread]:
     notebook = ast.Module(body=[], type_ignores=[])
     for number, text in enumerate(texts, 1):
         if text.startswith("%%"):
-            continue  # a cell magic: such a cell is usually in another language
+            magic, _, text = text.partition("\n")
+            if not _PYTHON_CELL.match(magic):
+                continue  # the cell is in another language
+            text = "\n" + text  # line numbers stay as they are in the cell
         cell = _parsed(f"{location}[{number}]", text)
         if isinstance(cell, Unread):
             # Magics are not Python, so replace each of these lines by `pass`.

@@ -176,11 +176,17 @@ class StatsReporter:
             self._client.gauge(f"{self._prefix}.{name}", getattr(gauges, name))
 
     def _send_difference(self, name: str, count: int) -> None:
-        """Send the increase of `count` since the last report, as StatsD expects."""
-        difference = count - self._sent.get(name, 0)
+        """Send the increase of `count` since the last report, as StatsD expects.
+
+        A count that is smaller than in the last report begins anew at 0: the cluster was shut down,
+        or the host was removed and has come back.
+        """
+        sent = self._sent.get(name, 0)
+        difference = count - sent if count >= sent else count
         if difference:
             self._client.incr(f"{self._prefix}.{name}", difference)
-            # If the client has raised an error, the next report sends the difference.
+        # If the client has raised an error, the next report sends the difference.
+        if count != sent:
             self._sent[name] = count
 
     def start(self, interval: float = 10.0) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -459,10 +460,12 @@ class LocalCluster:
                 raise LocalClusterError(f"nodetool cannot reach node {n}: it is {node.state}")
             java = self._java
             assert java is not None
-            output = os.path.join(node.directory, "tmp", "nodetool.out")
-            # The command appends to this file, so remove the output of the previous nodetool.
-            if os.path.exists(output):
-                os.remove(output)
+            # Several commands may run at the same time, in several processes: each of them gets a
+            # file of its own.
+            descriptor, output = tempfile.mkstemp(
+                ".out", "nodetool-", os.path.join(node.directory, "tmp")
+            )
+            os.close(descriptor)
             command = nodetool_command(
                 java.executable,
                 self._jars,
@@ -472,13 +475,18 @@ class LocalCluster:
             )
         # Run nodetool without the lock: a repair may take minutes, and you must be able to call
         # `kill` during the repair.
-        return supervisor.run(
-            command,
-            cwd=node.directory,
-            output=output,
-            timeout=_NODETOOL_TIMEOUT_S,
-            watch=self._watch,
-        )
+        try:
+            return supervisor.run(
+                command,
+                cwd=node.directory,
+                output=output,
+                timeout=_NODETOOL_TIMEOUT_S,
+                watch=self._watch,
+            )
+        finally:
+            # The node's directory may have been removed by `remove` or `stop` in the meantime.
+            with contextlib.suppress(OSError):
+                os.remove(output)
 
     def logs(self, n: int) -> str:
         """Return the whole log of node `n`: Java's output, then Cassandra's system.log.

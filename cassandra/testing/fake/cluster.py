@@ -82,8 +82,8 @@ class FakeCluster:
         # newest node has this number as last octet of its address.
         self._created_count = 0
         # The arguments of all calls of `prime` and `prime_prepare`: they are repeated for nodes
-        # that are added later.
-        self._primes: list[tuple[Match, Answerable]] = []
+        # that are added later. Each call of `prime` has its primes on the nodes, too.
+        self._primes: list[tuple[Match, Answerable, list[Prime]]] = []
         self._statements: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self.nodes: list[FakeNode] = []
         self._port = 0
@@ -91,9 +91,10 @@ class FakeCluster:
     # -- start and stop ----------------------------------------------------------------------------
 
     def start(self) -> FakeCluster:
-        """Start all nodes."""
+        """Start all nodes. A cluster that was stopped starts with new nodes."""
         if self._thread is not None:
             return self
+        self._forget_nodes()
         self._thread = self._shared_thread or NodeThread("fake-cluster")
         try:
             if self._shared_thread is not None:
@@ -119,14 +120,18 @@ class FakeCluster:
                 # another z.
                 for node in self.nodes:
                     node.stop()
-                self.nodes = []
-                if self._scylla is not None:
-                    self._scylla.nodes.clear()
+                self._forget_nodes()
             else:
                 return
         raise OSError(
             f"no free loopback addresses were found for {len(self._locations)} nodes"
         ) from last_error
+
+    def _forget_nodes(self) -> None:
+        """Remove all nodes, which are stopped, from the cluster."""
+        self.nodes = []
+        if self._scylla is not None:
+            self._scylla.nodes.clear()
 
     def _start_all(self, prefix: str, port: int) -> None:
         self._prefix, self._port, self._created_count = prefix, port, 0
@@ -155,8 +160,10 @@ class FakeCluster:
         self._port = node.port
         for query, args, options in self._statements:
             node.prime_prepare(query, *args, **options)
-        for match, answer in self._primes:
-            node.prime(match, answer)
+        for match, answer, primes in self._primes:
+            # The test may have removed the prime from the other nodes in the meantime.
+            if not primes or any(prime.is_active for prime in primes):
+                primes.append(node.prime(match, answer))
         # Create a new list, because the test's thread may be iterating over the old list.
         self.nodes = [*self.nodes, node]
         self._introduce()
@@ -265,9 +272,10 @@ class FakeCluster:
         :param answer: the scripted response, as in `FakeNode.prime`.
         :param times: how many requests the prime answers on each node; None for all requests.
         """
+        primes = [node.prime(match, answer, times) for node in self.nodes]
         if times is None:
-            self._primes.append((match, answer))
-        return [node.prime(match, answer, times) for node in self.nodes]
+            self._primes.append((match, answer, list(primes)))
+        return primes
 
     def prime_prepare(self, query: str, *args: Any, **options: Any) -> list[Prepared]:
         """Call `FakeNode.prime_prepare` on each node, and on nodes that are added later.

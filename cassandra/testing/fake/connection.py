@@ -249,15 +249,18 @@ class ServerConnection(asyncio.Protocol):
         self.flush()
 
     def flush(self) -> None:
-        """Write all queued bytes."""
+        """Write all queued bytes. If the node is paused, they stay queued until it resumes."""
         out = self._out
-        if out and self._transport is not None and not self._ended:
+        if out and self._transport is not None and not self._ended and not self.node.is_paused:
             self._out = []
             is_compressed = self.compression == "lz4"
             self._transport.write(pack(out, is_compressed) if self._framed else b"".join(out))
 
     def write_raw(self, data: bytes) -> None:
         """Write bytes unchanged, after all queued bytes."""
+        if self.node.is_paused:
+            self.node.post(self.write_raw, data)
+            return
         self.flush()
         if self._transport is not None and not self._ended and not self._hanging:
             self._transport.write(data)

@@ -529,14 +529,22 @@ class FakeNode(DefaultAnswers):
         """Behave as if the node's process were suspended.
 
         Connections stay open, and the operating system even accepts new connections, but the node
-        does not respond.
+        does not respond, and sends no events.
         """
         self._paused = True
         self.stop_reading()
 
+    @property
+    def is_paused(self) -> bool:
+        """True after `pause`, until `resume`."""
+        return self._paused
+
     def resume(self) -> None:
         """Undo `pause`. The node now responds to the requests that have arrived since `pause`."""
         self._paused = False
+        # The connections have kept what was sent in the meantime, for example by `delay`.
+        for connection in self.connections:
+            self._running().post(connection.flush)
         parked, self._parked = self._parked, []
         for function, args in parked:
             self._running().post(function, *args)

@@ -93,6 +93,11 @@ class Prime:
         self.times = times
         self.used = 0
 
+    @property
+    def is_active(self) -> bool:
+        """True until the prime is removed or used up."""
+        return self in self._script
+
     def remove(self) -> None:
         """Remove the prime, so that it answers no further requests."""
         self._script.remove(self)
@@ -131,6 +136,9 @@ class Script:
         with self._lock:
             self._primes = (prime, *self._primes)
         return prime
+
+    def __contains__(self, prime: Prime) -> bool:
+        return any(other is prime for other in self._primes)
 
     def remove(self, prime: Prime) -> None:
         """Remove a prime."""

@@ -127,6 +127,7 @@ class _Strand:
             pass  # the simulation is over
         except BaseException as error:
             self.error = error
+            self._threads.failed.append(self)
         finally:
             self._is_alive = False
             self._threads.remove(self)
@@ -194,6 +195,7 @@ class SimulatedThreads:
         self._main = _Strand(self, _never, "main")
         self._strands = [self._main]
         self._by_ident: dict[int | None, _Strand] = {}  # by the real thread's `get_ident`
+        self.failed: list[_Strand] = []  # the strands that have ended by an error
         self._is_stalled = False  # True makes the main strand raise Stalled
         self._ended: asyncio.Event | None = None  # set when a thread ends
 
@@ -205,7 +207,8 @@ class SimulatedThreads:
         :param programs: functions without arguments, which use the blocking API.
         :param timeout: the maximum virtual time in seconds; None for no limit.
         :returns: the results of the functions, in order.
-        :raises Exception: the error of the first function in `programs` that failed.
+        :raises Exception: the error of the first function in `programs` that failed, or else of the
+            first other thread that failed.
         :raises Stalled: if all threads wait for something that can never happen.
         :raises TimeoutError: if the functions have not returned after `timeout` seconds.
         """
@@ -216,7 +219,9 @@ class SimulatedThreads:
 
         :param programs: functions without arguments.
         :returns: the results of the functions, in order.
-        :raises Exception: the error of the first function in `programs` that failed.
+        :raises Exception: the error of the first function in `programs` that failed, or else of the
+            first other thread that failed, such as a thread of `start` or of the driver.
+        :raises RuntimeError: if this method was called before: the simulation of threads is over.
         """
         async with self:
             strands = [_Strand(self, program, f"program {n}") for n, program in enumerate(programs)]
@@ -228,7 +233,7 @@ class SimulatedThreads:
             while any(strand.is_alive() for strand in strands):
                 await self._ended.wait()
                 self._ended.clear()
-        for strand in strands:
+        for strand in [*strands, *self.failed]:
             if strand.error is not None:
                 raise strand.error
         return [strand.result for strand in strands]
@@ -237,7 +242,14 @@ class SimulatedThreads:
         """Begin the simulation of threads.
 
         The calling coroutine may then start threads, for example by ``asyncio.to_thread``.
+
+        :raises RuntimeError: if the simulation of threads has ended.
         """
+        if self.is_over:
+            raise RuntimeError(
+                "this simulation of threads has ended: pass all programs to one call of run or "
+                "run_beside, or create another loop and another SimulatedThreads"
+            )
         _threads.run_simulation(self)
         self._main.ident = threading.get_ident()
         self._by_ident[self._main.ident] = self._main

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from cassandra.migrate.check import check
 
 
@@ -48,8 +50,9 @@ def test_a_broken_file_does_not_stop_the_rest(tmp_path: Path) -> None:
     assert len(report.findings) == 1
 
 
-def test_an_expression_that_is_too_deep_does_not_stop_the_rest(tmp_path: Path) -> None:
-    (tmp_path / "a.py").write_text("import cassandra\nx = a" + ".b()" * 400)
+@pytest.mark.parametrize("module", ["cassandra", "cassandra.cqlengine"])
+def test_an_expression_that_is_too_deep_does_not_stop_the_rest(tmp_path: Path, module: str) -> None:
+    (tmp_path / "a.py").write_text(f"import {module}\nx = a" + ".b()" * 400)
     (tmp_path / "b.py").write_text("import cassandra.nothing")
     report = check([tmp_path])
     assert [finding.code for finding in report.findings] == ["cassandra.nothing"]

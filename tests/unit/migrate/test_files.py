@@ -79,6 +79,8 @@ def test_code_cells_of_notebooks_are_parsed_without_their_commands(tmp_path: Pat
         {"cell_type": "code", "source": "%%bash\nls | more"},
         {"cell_type": "code", "source": "broken ("},
         {"cell_type": "code", "source": "for x in y:\n    %time x\n"},
+        {"cell_type": "code", "source": "%%capture out\n%%time\nz = 1"},
+        {"cell_type": "code", "source": "%%timestamp\nz = 1"},
     ]
     path = tmp_path / "a.ipynb"
     path.write_text(json.dumps({"cells": cells}))
@@ -89,7 +91,7 @@ def test_code_cells_of_notebooks_are_parsed_without_their_commands(tmp_path: Pat
     # Each pair is the number of a cell, and a line in the cell. An empty statement replaces a
     # command.
     assert [(node.cell, node.lineno) for node in source.tree.body] == [  # type: ignore[attr-defined]
-        (2, 1), (2, 2), (2, 3), (5, 1),
+        (2, 1), (2, 2), (2, 3), (5, 1), (6, 2), (6, 3),
     ]  # fmt: skip
     path.write_text("{}")
     assert isinstance(next(files.read(path)), files.Unread)

@@ -111,6 +111,28 @@ def test_stop_sends_what_happened_since_the_last_report() -> None:
         assert client.gauges == {}
 
 
+def test_counts_never_decrease(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count that begins anew sends what was counted since, and not a negative number."""
+    client = FakeClient()
+    with FakeNode() as node:
+        with Cluster([node.address], port=node.port) as cluster:
+            reporter = StatsReporter(cluster, client)
+            cluster.connect()
+            cluster.refresh_schema_metadata()
+            reporter.report()
+            (host,) = cluster.metadata.all_hosts()
+            # A removed host comes back, and its attempts to reconnect are counted from 0.
+            for count in (16, 0, 3):
+                core: Any = cluster._core
+                monkeypatch.setitem(core.hosts.reconnections, host, count)
+                reporter.report()
+        reporter.report()
+    assert client.counters["cassandra.schema_reads"][0] > 0
+    name = f"cassandra.hosts.{node.address.replace('.', '_')}_{node.port}.reconnections"
+    assert client.counters[name] == [16, 3]
+    assert all(count > 0 for counts in client.counters.values() for count in counts)
+
+
 def test_counts_are_sent_again_if_the_client_has_failed() -> None:
     class FailsOnce(FakeClient):
         has_failed = False

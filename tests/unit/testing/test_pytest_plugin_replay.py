@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from cassandra.testing.fake import FakeNode, rows
 from tests.processes import run_python
 
@@ -61,6 +63,46 @@ def test_a_test_is_recorded_and_replayed(tmp_path: Path) -> None:
     output = run_pytest(tmp_path)
     assert "1 passed, 1 error" in output
     assert "SELECT other FROM ks.t" in output
+
+
+# A test that ends in the way that the variable ENDING says, before its second statement.
+ENDING = """\
+import os
+
+import pytest
+from cassandra.cluster import Cluster
+
+
+def test_read(cassandra_replay, request):
+    with Cluster(cassandra_replay.contact_points, port=cassandra_replay.port) as cluster:
+        session = cluster.connect()
+        session.execute("SELECT k FROM ks.t")
+        ending = os.environ.get("ENDING")
+        if ending == "skip":
+            pytest.skip("half-way")
+        if ending == "xfail":
+            pytest.xfail("half-way")
+        if ending == "interrupt":
+            raise KeyboardInterrupt
+        session.execute("SELECT v FROM ks.t")
+"""
+
+
+def test_only_a_test_that_passes_replaces_its_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test that is skipped, expected to fail, or interrupted keeps the earlier recording."""
+    (tmp_path / "test_it.py").write_text(ENDING)
+    with FakeNode() as node:
+        for name in "kv":
+            node.prime(f"SELECT {name} FROM ks.t", rows([(name, "int")], [(7,)]))
+        record_option = f"--cassandra-record={node.address}:{node.port}"
+        assert "1 passed" in run_pytest(tmp_path, record_option)
+        for ending in ("skip", "xfail", "interrupt"):
+            monkeypatch.setenv("ENDING", ending)
+            assert "passed" not in run_pytest(tmp_path, record_option)
+            monkeypatch.delenv("ENDING")
+            assert "1 passed" in run_pytest(tmp_path)
 
 
 # Tests whose names are similar. Each test executes a statement with its own number.

@@ -104,6 +104,31 @@ def test_statements_and_answers_are_primed_on_all_nodes_also_later_ones(
             assert session.execute(statement, (1,), host=host).one().v == 7
 
 
+def test_primes_that_were_removed_do_not_apply_to_later_nodes(nodes: FakeCluster) -> None:
+    """A new node gets the primes that the other nodes still have."""
+    kept, removed = (nodes.prime(query, rows([("v", "int")], [(7,)])) for query in ("a", "b"))
+    for prime in removed:
+        prime.remove()
+    kept[0].remove()
+    new_node = nodes.add_node()
+    assert [prime.text for prime in new_node._script._primes] == ["a"]
+    for node in nodes.nodes:
+        node.clear_primes()
+    assert nodes.add_node()._script._primes == ()
+
+
+def test_a_cluster_that_starts_again_has_new_nodes() -> None:
+    """After `stop` and `start`, the cluster has as many nodes as before, and all of them run."""
+    cluster = FakeCluster(2)
+    for _ in range(2):
+        with cluster:
+            cluster.add_node()
+            assert [node.is_running for node in cluster.nodes] == [True, True, True]
+            assert len(cluster.contact_points) == 3
+        # After the end, a test may still look at the requests.
+        assert len(cluster.nodes) == 3
+
+
 def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
     """A client gets events about the other nodes, and the table of peers follows the changes."""
     with RawClient(nodes[0]) as client:

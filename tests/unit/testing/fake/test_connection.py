@@ -72,6 +72,7 @@ class Node:
         self.loop = asyncio.get_running_loop()
         self.events: list[Any] = []
         self.on_query: Any = lambda connection, stream: None
+        self.is_paused = False
 
     def connection_opened(self, connection: Any) -> None:
         self.events.append("opened")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import re
+import select
 import socket
 import threading
 from typing import Any
@@ -561,6 +562,30 @@ def test_requests_during_a_pause_are_answered_after_it(node: FakeNode, client: R
     streams = [client.envelope().stream, client.envelope().stream]
     # The two responses may arrive in any order.
     assert sorted(streams) == [1, 2]
+
+
+def test_a_paused_node_sends_nothing(node: FakeNode, client: RawClient) -> None:
+    """Responses whose time comes during a pause, and events, leave the node when it resumes."""
+    types = bytes.fromhex("0001 000d") + b"STATUS_CHANGE"
+    assert client.ask(envelope(4, Opcode.REGISTER, types)).opcode == Opcode.READY
+    held_answer = hold()
+    node.prime("held", held_answer)
+    for stream in (2, 3):
+        client.send(query("held", 4, stream))
+    late, last = (held.request for held in held_answer.wait(2))
+    node.pause()
+    # `delay` calls the answer in this way when its time has come.
+    call = node._running().call
+    call(void().perform, late)
+    call(garbage(b"raw").perform, last)
+    assert node.send_event("STATUS_CHANGE", "UP", "127.0.0.1", 9042) == 1
+    # The node's thread has written whatever it writes before it makes these calls.
+    for _ in range(3):
+        call(int)
+    assert select.select([client], [], [], 0)[0] == []
+    node.resume()
+    assert [client.envelope().stream for _ in range(2)] == [2, -1]
+    assert client.read(3) == b"raw"
 
 
 def test_a_node_can_drop_its_connections(node: FakeNode, client: RawClient) -> None:

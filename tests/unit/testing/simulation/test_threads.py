@@ -220,6 +220,37 @@ def test_an_error_of_a_program_is_raised() -> None:
         SimulatedThreads(loop).run(lambda: 5, program)
 
 
+def test_an_error_of_a_started_thread_is_raised() -> None:
+    """If a thread of `start` fails, `run` raises its error although the programs have returned."""
+    loop = SimulatedLoop(9)
+    Network(loop)
+    threads = SimulatedThreads(loop)
+
+    def fail() -> None:
+        raise KeyError("k")
+
+    def program() -> int:
+        threads.start(fail).join()
+        return 5
+
+    with pytest.raises(KeyError, match="k"):
+        threads.run(program)
+
+
+def test_a_simulation_of_threads_cannot_begin_again() -> None:
+    """A second call of `run_beside` is refused: it would wait for threads that never run."""
+    loop = SimulatedLoop(9)
+    Network(loop)
+    threads = SimulatedThreads(loop)
+
+    async def main() -> None:
+        assert await threads.run_beside(lambda: 5) == [5]
+        await threads.run_beside(lambda: 6)
+
+    with pytest.raises(RuntimeError, match="has ended: pass all programs to one call"):
+        loop.run(main())
+
+
 def test_there_is_one_simulation_at_a_time() -> None:
     """A program in a simulation cannot start another simulation."""
     world = SimulatedWorld(10)
