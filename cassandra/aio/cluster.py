@@ -152,9 +152,10 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             refuse_without_loop()
         with self._beginning:
             self._refuse_other_loop()
-            if self._core is not None:
-                return self._core
+            # While an attempt goes on, wait for it: it sets `_core` before the engine is ready.
             if self._connecting is None:
+                if self._core is not None:
+                    return self._core
                 # Connect in a separate task: several callers may wait for it, and any of them may
                 # be cancelled.
                 self._connecting = _Attempt(new_task(self._make_core()))
@@ -173,6 +174,7 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             if self._connecting is attempt and (connecting.done() or not attempt.waiting):
                 self._connecting = None
                 if connecting.cancel():
+                    self._core = None  # the task closes it
                     # Keep the task: it still has to close its connections, and `shutdown` must wait
                     # for that.
                     self._given_up.add(connecting)
@@ -219,8 +221,9 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
             await self._on_connected(core)
         except BaseException:
             # Forget the engine before closing it, so that the next call of `connect` makes a new
-            # engine.
-            self._core = None
+            # engine. If this attempt was given up, there may be a new engine already.
+            if self._core is core:
+                self._core = None
             await core.close()
             raise
         return core

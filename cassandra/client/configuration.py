@@ -678,8 +678,7 @@ class ClusterBase(PoolSizes, ShardAwareness, Identity, ObservedByCluster, Cluste
         await self._user_types.read_fields(core.user_type_fields)
         # Connect listeners and policies before the first request, and report the existing hosts.
         core.listeners.user_listeners = self._listeners
-        for policy in self.profile_manager.policies():
-            core.policies.populate(policy, self)
+        core.policies.populate_all(self.profile_manager.policies(), self)
         core.listeners.introduce(self.metadata.all_hosts())
         for attached in self.profile_manager.attached_policies():
             core.policies.attach_once(attached)

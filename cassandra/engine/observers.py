@@ -456,6 +456,30 @@ class Hooks:
         return any(getattr(self, event) for event in self.__slots__ if event != "clock")
 
 
+class _GuardedObserver:
+    """A function of a policy that is called for each response or failure.
+
+    An error of the function is logged, at most once per _LOG_INTERVAL seconds. It must not reach
+    the engine: the request that is reported may be ending, and would never end.
+
+    :param function: the policy's function.
+    """
+
+    __slots__ = ("_errors", "function")
+
+    def __init__(self, function: Callable[..., object], clock: Callable[[], float]) -> None:
+        self.function = function
+        self._errors = OncePerInterval(_LOG_INTERVAL, clock)  # limits the log lines
+
+    def __call__(self, *arguments: Any) -> None:
+        try:
+            self.function(*arguments)
+        except BaseException as error:
+            if self._errors.is_due():
+                log.error("%r of a policy raised %r", self.function, error, exc_info=error)
+            reraise_on_loop(error)
+
+
 class Observers(bases.CoreBase):
     """The callbacks with which the engine reports responses and failures to observers.
 
@@ -499,18 +523,20 @@ class Observers(bases.CoreBase):
         `observer` is also called for each error that a host reports after it has worked on the
         request.
         """
-        self._observe("on_latency", observer)
+        self._observe("on_latency", _GuardedObserver(observer, self.clock))
 
     def observe_failures(self, observer: FailureObserver) -> None:
         """Call `observer` for each failed attempt."""
-        self._observe("on_failure", observer)
+        self._observe("on_failure", _GuardedObserver(observer, self.clock))
 
     def forget_latencies(self, observer: LatencyObserver) -> None:
         """Undo one call of `observe_latencies`."""
         observers = list(self._brief.get("on_latency", ()))
-        if observer in observers:
-            observers.remove(observer)
-            self._set_observers("on_latency", tuple(observers))
+        for index, other in enumerate(observers):
+            if isinstance(other, _GuardedObserver) and other.function == observer:
+                del observers[index]
+                self._set_observers("on_latency", tuple(observers))
+                return
 
     def _observe(self, name: str, observer: Callable[..., object]) -> None:
         self._set_observers(name, (*self._brief.get(name, ()), observer))

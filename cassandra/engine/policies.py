@@ -6,7 +6,7 @@ This module passes hosts to load balancing policies, and the engine to policies 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.datacenters import warn_of_unknown_datacenters
@@ -33,8 +33,8 @@ class Policies:
     """
 
     __slots__ = (
-        "_attached", "_bring_up", "_engine", "_follow_distances", "_listeners", "_metadata",
-        "_spawn",
+        "_are_populated", "_attached", "_bring_up", "_engine", "_follow_distances", "_listeners",
+        "_metadata", "_spawn",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +46,7 @@ class Policies:
         spawn: Spawn,
         follow_distances: Callable[[], None],
     ) -> None:
+        self._are_populated = False  # True after `populate_all`
         # The speculative execution and retry policies that have been attached.
         self._attached: list[object] = []
         self._engine = engine
@@ -54,6 +55,16 @@ class Policies:
         self._bring_up = bring_up
         self._spawn = spawn
         self._follow_distances = follow_distances
+
+    def populate_all(self, policies: Iterable[LoadBalancingPolicy], cluster: PolicyCluster) -> None:
+        """Populate the load balancing policies of all profiles. Called once, when connected.
+
+        :param policies: the policies.
+        :param cluster: the cluster, for the policies.
+        """
+        self._are_populated = True
+        for policy in policies:
+            self.populate(policy, cluster)
 
     def populate(self, policy: LoadBalancingPolicy, cluster: PolicyCluster) -> None:
         """Pass the current hosts to a load balancing policy, and notify it of later changes."""
@@ -68,9 +79,10 @@ class Policies:
     ) -> list[asyncio.Task[bool]]:
         """Populate a load balancing policy that was added after `connect`, and open its pools.
 
-        :returns: the tasks that open the pools; empty if the policy was in use already.
+        :returns: the tasks that open the pools; empty if the policy was in use already, or if the
+            cluster is still connecting: `populate_all` will then populate it.
         """
-        if any(policy is other for other in self._listeners.policies):
+        if not self._are_populated or any(policy is other for other in self._listeners.policies):
             return []
         self.populate(policy, cluster)
         # Opening a pool shows whether the host is up. Include hosts that are marked as down: if all

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import itertools
+import os
 import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
 from sys import intern
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cassandra._forks import renew_in_child
 from cassandra._habits import PREPARED, STATEMENT_SETTINGS, add_habits, warn_of_misspelt_setting
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 else:
     from cassandra._impl import bases, binding
 
+_Object = TypeVar("_Object")
+
 # Further settings, besides `SETTINGS`, that an application may change. Pickles and copies keep
 # them.
 _OWN_SETTINGS = ("serial_consistency_level", "strict_names", "table", "table_keyspace")
@@ -51,7 +54,24 @@ _planning = Lock()
 # The keys are numbers, so that the statements are in the order in which they were made. There is no
 # lock, because a signal handler may copy a statement at any moment: each step is atomic.
 _statements: weakref.WeakValueDictionary[int, PreparedStatement] = weakref.WeakValueDictionary()
+# Those of them that are copies or were unpickled.
+_duplicates: weakref.WeakValueDictionary[int, PreparedStatement] = weakref.WeakValueDictionary()
 _next_number = itertools.count().__next__
+
+
+class SchemaReader(Protocol):
+    """Knows the schema of a cluster: `cassandra.engine.prepare.statements.Preparer`."""
+
+    def has_types_of(self, statement: PreparedStatement) -> bool | None:
+        """Return True if the tables of the cluster are known to have the types of a statement.
+
+        :param statement: the statement.
+        :returns: None if the cluster is not open.
+        """
+
+
+# The readers of all clusters, for statements that are unpickled.
+_schema_readers: weakref.WeakValueDictionary[int, SchemaReader] = weakref.WeakValueDictionary()
 
 
 @renew_in_child
@@ -63,8 +83,27 @@ def _renew_lock() -> None:
 
 def existing_statements() -> list[PreparedStatement]:
     """Return all statements that were remembered, and that somebody still refers to."""
-    references = _statements.valuerefs()
-    return [statement for reference in references if (statement := reference()) is not None]
+    return _living(_statements)
+
+
+def duplicates_with(query_id: bytes) -> list[PreparedStatement]:
+    """Return all copies and unpickled statements with an id, if somebody still refers to them.
+
+    :param query_id: the id.
+    """
+    return [statement for statement in _living(_duplicates) if statement.query_id == query_id]
+
+
+def _living(objects: weakref.WeakValueDictionary[int, _Object]) -> list[_Object]:
+    return [value for reference in objects.valuerefs() if (value := reference()) is not None]
+
+
+def add_schema_reader(reader: SchemaReader) -> None:
+    """Ask `reader` about statements that are unpickled, as long as it exists.
+
+    :param reader: knows the schema of a cluster.
+    """
+    _schema_readers[_next_number()] = reader
 
 
 def remember(statement: PreparedStatement) -> None:
@@ -76,7 +115,23 @@ def _copy_of(make: Callable[..., PreparedStatement], *arguments: Any) -> Prepare
     """Return a new statement, which is a copy or is unpickled, and remember it."""
     duplicate = make(*arguments)
     remember(duplicate)
+    _duplicates[_next_number()] = duplicate
     return duplicate
+
+
+def _unpickled(make: Callable[..., PreparedStatement], *arguments: Any) -> PreparedStatement:
+    """Return a statement with the id that the server knows, if the statement is not outdated.
+
+    Its table may have been created again with other types since it was pickled, and a server gives
+    the same CQL the same id. So if the schema does not show that the types are still the same, the
+    statement gets an id that no server has, and is prepared again before it is executed.
+    """
+    statement = _copy_of(make, *arguments)
+    answers = [reader.has_types_of(statement) for reader in _living(_schema_readers)]
+    # The statement may be executed with any of the open clusters.
+    if not any(answers) or False in answers:
+        statement.query_id = os.urandom(len(statement.query_id))
+    return statement
 
 
 def _interned(name: str) -> str:
@@ -463,12 +518,15 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         return self._is_lwt
 
     def __reduce__(self) -> tuple[Any, ...]:
+        return (_unpickled, *self._arguments_and_state())
+
+    def _arguments_and_state(self) -> tuple[tuple[Any, ...], tuple[dict[str, Any], dict[str, Any]]]:
+        """Return what pickles and copies of the statement are made from."""
         # Pickle the arguments of `__init__`, which builds a new bind plan, and then the settings
         # and other attributes. `when_changed` and the codec registry are not pickled.
         metadata, metadata_id = self.result_metadata_and_id
         settings = {name: getattr(self, name) for name in (*SETTINGS, *_OWN_SETTINGS, *_STATE)}
         return (
-            _copy_of,
             (
                 type(self),
                 self.column_metadata,
@@ -487,18 +545,18 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         )
 
     def __copy__(self) -> Self:
-        make, arguments, state = self.__reduce__()
-        return self._with_state(make(*arguments), state)
+        arguments, state = self._arguments_and_state()
+        return self._with_state(_copy_of(*arguments), state)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        make, arguments, state = self.__reduce__()
+        arguments, state = self._arguments_and_state()
         policy = self.column_encryption_policy
         # Share the policy with the copy: it holds keys, and may refuse to be copied.
         memo[id(policy)] = policy
-        duplicate = memo[id(self)] = make(*copy.deepcopy(arguments, memo))
+        duplicate = memo[id(self)] = _copy_of(*copy.deepcopy(arguments, memo))
         return self._with_state(duplicate, copy.deepcopy(state, memo))
 
-    def _with_state(self, duplicate: Self, state: tuple[dict[str, Any], dict[str, Any]]) -> Self:
+    def _with_state(self, duplicate: Any, state: tuple[dict[str, Any], dict[str, Any]]) -> Self:
         """Give a copy its attributes, and this statement's codec registry if there is one."""
         attributes, settings = state
         duplicate.__dict__.update(attributes)
@@ -510,7 +568,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             duplicate.codecs = self.codecs
             self.codecs.follow(duplicate)
             duplicate.renew_codecs()
-        return duplicate
+        return duplicate  # type: ignore[no-any-return]
 
     def __str__(self) -> str:
         level = ConsistencyLevel.value_to_name.get(

@@ -213,8 +213,12 @@ class ChangedTypes:
             changes, self._unchecked[number] = self._unchecked[number], set()
             await asyncio.sleep(delay)
             # Statements may have been prepared since the event.
-            statements = await self._statements_using(changes)
-            outdated = [prepared for prepared in statements if self._is_outdated(prepared)]
+            uses_change = _uses(changes)
+            outdated = await self._preparer.statements_where(
+                lambda prepared, uses_change=uses_change: (  # type: ignore[misc]
+                    uses_change(prepared) and self._is_outdated(prepared)
+                )
+            )
             if outdated:
                 await self._preparer.renew(outdated)
             if number + 1 < len(LATER_CHECKS):

@@ -93,10 +93,6 @@ class StatementRegistry:
         references = dict.fromkeys([*self._references(), *map(weakref.ref, self._not_added())])
         return self._existing(references)
 
-    def each_once(self) -> Iterator[PreparedStatement]:
-        """Return an iterator over the statements of `each`, with only one for each id."""
-        return self._distinct(self.each())
-
     def each_added_once(self) -> Iterator[PreparedStatement]:
         """Return an iterator over the statements that were added, with only one for each id."""
         return self._distinct(self._existing(self._references()))

@@ -27,7 +27,7 @@ from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.opcodes import PREPARE
 from cassandra.query.conditional import is_conditional
 from cassandra.query.keyspace_texts import is_use, names_its_keyspace
-from cassandra.query.prepared import PreparedStatement, remember
+from cassandra.query.prepared import PreparedStatement, add_schema_reader, duplicates_with, remember
 from cassandra.query.prepared_use import PreparedUse
 from cassandra.query.recently_used import RecentlyUsed
 from cassandra.query.statement import query_head
@@ -131,6 +131,7 @@ class Preparer:
         self._running: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
         self._registry = StatementRegistry(self._others_codecs)  # all statements in use
         _preparers[_next_number()] = self
+        add_schema_reader(self)
         self.changes = SchemaChanges()
         """The latest schema changes. Any thread may read this."""
 
@@ -178,9 +179,24 @@ class Preparer:
             # The server may have described types that its table does not have any more. So let the
             # first execution prepare the statement again and compare the types.
             revoke_id(prepared)
-        elif earlier is not prepared:
+        else:
             self._update_all_with(response, earlier)
         return prepared
+
+    def has_types_of(self, statement: PreparedStatement) -> bool | None:
+        """Return True if the schema is known to have the types of an unpickled statement.
+
+        :param statement: the statement.
+        :returns: None if the cluster has no open session.
+        """
+        if not any(True for _ in self._sessions):
+            return None
+        columns, columns_id = statement.result_metadata_and_id
+        # If servers send no id of the result's columns, they do not notice that a statement expects
+        # other columns.
+        if columns and not columns_id:
+            return False
+        return has_types_of_schema(self._metadata, statement.column_metadata)
 
     def note_change(self, affects: Callable[[PreparedStatement], bool]) -> None:
         """Note a schema change, because statements may be prepared at the moment.
@@ -207,24 +223,32 @@ class Preparer:
         """Update all statements with an id from the bind columns that the server has now.
 
         :param response: the server's response to a PREPARE, with the id.
-        :param earlier: one of these statements. If it needs no update, the others need none,
-            either.
+        :param earlier: a statement in the registry. Those with its id are alike, because each of
+            them was compared when it was added.
         """
         query_id, columns = response.query_id, response.bind_metadata
         key = self.key_of(response)
-        if changes_of(earlier.column_metadata, columns):
+        # Copies and unpickled statements were not compared with the others.
+        duplicates = [
+            statement
+            for statement in duplicates_with(query_id)
+            if statement.codecs is None or self._is_own(statement)
+        ]
+        statements = [earlier, *duplicates] if earlier.query_id == query_id else duplicates
+        if any(changes_of(statement.column_metadata, columns) for statement in statements):
             # The columns of the earlier statements have other types. The server would accept values
             # of the old types and misread them. So `guard` makes these statements unusable until
             # they are prepared again.
             guard(self.all_with(query_id), columns, key=key)
             self.revoke_strangers(query_id)
             return
-        if not has_key(earlier, key):
+        if not all(has_key(statement, key) for statement in statements):
             # The table was created again with another partition key.
             adopt_key(self.all_with(query_id), columns, key)
         if any(
             old.type is not new.type
-            for old, new in zip(earlier.column_metadata, columns, strict=True)
+            for statement in statements
+            for old, new in zip(statement.column_metadata, columns, strict=True)
         ):
             # A user-defined type has got new fields.
             adopt_columns(self.all_with(query_id), columns, self._server.user_types)
@@ -500,14 +524,16 @@ class Preparer:
         self, is_wanted: Callable[[PreparedStatement], bool]
     ) -> list[PreparedStatement]:
         """Return the statements in use for which `is_wanted` is True, only one for each id."""
-        statements = []
+        statements: dict[bytes, PreparedStatement] = {}
         # There may be a million statements, so let the loop handle other events now and then.
-        for number, prepared in enumerate(self._registry.each_once(), 1):
-            if is_wanted(prepared):
-                statements.append(prepared)
+        # Statements with the same id may have different types: for example, one of them may have
+        # been unpickled after its table had changed.
+        for number, prepared in enumerate(self._registry.each(), 1):
+            if prepared.query_id not in statements and is_wanted(prepared):
+                statements[prepared.query_id] = prepared
             if number % LEFT_OUT_AT_ONCE == 0:
                 await asyncio.sleep(0)
-        return statements
+        return list(statements.values())
 
     async def revoke_ids(self, is_wanted: Callable[[PreparedStatement], bool]) -> None:
         """Give the statements for which `is_wanted` is True ids that no server has.
@@ -574,7 +600,7 @@ class Preparer:
                 return False
             # Another task may have given the statement another id in the meantime.
             if prepared.query_id == query_id:
-                self._update_all_with(response, prepared)
+                self._update_all_with(response, self._registry.by_id(query_id) or prepared)
             return True
         return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
 import sys
 import types
 from typing import Any
@@ -20,7 +21,7 @@ from cassandra.errors import (
     UserTypeDoesNotExist,
 )
 from cassandra.policies import RoundRobinPolicy
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, set_keyspace
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, hold, rows, set_keyspace
 from tests.unit.aio.conftest import READ
 from tests.unit.loops import start_at_once
 from tests.unit.metadata.schema.rows import schema
@@ -53,6 +54,45 @@ async def test_a_cancelled_connect_does_not_affect_the_others(cluster: aio.Clust
     session = await other_task
     assert (await session.execute(READ)).one().k == 1
     assert cancelled_task.cancelled()
+
+
+@pytest.mark.parametrize("ending", ["success", "cancelled", "given up", "failure"])
+async def test_a_connect_waits_for_the_attempt_that_is_under_way(
+    node: FakeNode, ending: str
+) -> None:
+    """The engine is set before the policies know the hosts: a second `connect` must not use it.
+
+    The first call reads a registered type. In the meantime, a second call joins the attempt.
+    """
+    type_names = hold(rows([("field_names", "list<text>")], [(["a"],)]))
+    node.prime(re.compile(r"FROM system_schema\.types"), type_names)
+    cluster = aio.Cluster([node.address], port=node.port, schema_metadata_enabled=False)
+    async with cluster:
+        await cluster.register_user_type("ks", "address", dict)
+        first = asyncio.ensure_future(cluster.connect())
+        await asyncio.to_thread(type_names.wait)
+        second = asyncio.ensure_future(cluster.connect())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not second.done()
+        if ending == "failure":
+            type_names.release(rows([("field_names", "list<text>")], []))
+            for task in (first, second):
+                with pytest.raises(UserTypeDoesNotExist):
+                    await task
+            return
+        if ending != "success":
+            first.cancel()
+        if ending == "given up":
+            second.cancel()
+            await asyncio.wait({first, second})
+            # The attempt is being closed. The next call begins another one.
+            second = asyncio.ensure_future(cluster.connect())
+        type_names.open()
+        type_names.release_all()
+        assert (await (await second).execute(READ)).one().k == 1
+        if ending == "success":
+            assert (await (await first).execute(READ)).one().k == 1
 
 
 async def test_after_a_failed_connect_the_next_one_may_succeed(

@@ -34,10 +34,7 @@ def test_without_observers_all_hooks_are_none() -> None:
 
 
 def test_several_observers_are_called_in_order() -> None:
-    """`on_latency` is the only observer, or a function that calls all observers in order.
-
-    Without observers, it is None.
-    """
+    """`on_latency` calls all observers in order. Without observers, it is None."""
     observers = Observers()
     calls: list[Any] = []
 
@@ -47,19 +44,46 @@ def test_several_observers_are_called_in_order() -> None:
     def second(host: Any, seconds: float) -> None:
         calls.append(("second", host, seconds))
 
+    def call_observers() -> list[Any]:
+        assert observers.on_latency is not None
+        observers.on_latency(HOST, 0.5)
+        seen = calls.copy()
+        calls.clear()
+        return seen
+
     observers.observe_latencies(first)
-    assert observers.on_latency is first
+    assert call_observers() == [("first", HOST, 0.5)]
     observers.observe_latencies(second)
-    assert observers.on_latency is not None
-    observers.on_latency(HOST, 0.5)
-    assert calls == [("first", HOST, 0.5), ("second", HOST, 0.5)]
+    assert call_observers() == [("first", HOST, 0.5), ("second", HOST, 0.5)]
     # Removing an observer a second time has no effect.
     for _ in range(2):
         observers.forget_latencies(first)
-    on_latency: Any = observers.on_latency
-    assert on_latency is second
+    assert call_observers() == [("second", HOST, 0.5)]
     observers.forget_latencies(second)
-    assert observers.on_latency is None
+    on_latency: Any = observers.on_latency
+    assert on_latency is None
+
+
+def test_errors_of_a_policys_observer_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """An observer that raises affects neither the engine nor the other observers."""
+    observers = Observers()
+    calls: list[Any] = []
+
+    def fail(*arguments: Any) -> None:
+        raise LookupError(arguments[0])
+
+    observers.observe_latencies(fail)
+    observers.observe_latencies(lambda *arguments: calls.append(arguments))
+    observers.observe_failures(fail)
+    for _ in range(2):
+        assert observers.on_latency is not None
+        observers.on_latency(HOST, 0.5)
+    assert observers.on_failure is not None
+    observers.on_failure(HOST, ValueError(), None)
+    assert calls == [(HOST, 0.5)] * 2
+    # One line for each of the two observers.
+    assert [record.levelname for record in caplog.records] == ["ERROR"] * 2
+    assert "of a policy raised LookupError" in caplog.text
 
 
 class RecordingObserver(RequestObserver):

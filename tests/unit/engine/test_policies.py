@@ -95,11 +95,25 @@ async def test_for_a_policy_that_is_added_later_pools_are_opened() -> None:
     The new policy may use hosts that all other policies ignore.
     """
     harness = PoliciesHarness()
+    harness.policies.populate_all([], object())  # type: ignore[arg-type]
     policy = RecordingPolicy()
     tasks = harness.policies.adopt(policy, object())  # type: ignore[arg-type]
     assert await asyncio.gather(*tasks) == [True, True, True]
     assert harness.brought_up == [UP, DOWN, UNKNOWN]
     assert policy.calls[0][0] == "populate"
+
+
+async def test_a_policy_that_is_added_while_the_cluster_connects_is_populated_once() -> None:
+    """Its profile is among those whose policies are populated at the end of `connect`."""
+    harness = PoliciesHarness()
+    policy = RecordingPolicy()
+    cluster: Any = object()
+    assert harness.policies.adopt(policy, cluster) == []
+    assert policy.calls == []
+    harness.policies.populate_all([policy], cluster)
+    assert harness.policies.adopt(policy, cluster) == []
+    assert [call[0] for call in policy.calls] == ["populate", "down", "attach"]
+    assert harness.listeners.policies == [policy]
 
 
 async def test_a_policy_is_adopted_once_and_forgotten() -> None:
@@ -110,6 +124,7 @@ async def test_a_policy_is_adopted_once_and_forgotten() -> None:
     harness = PoliciesHarness()
     policy = RecordingPolicy()
     cluster = object()
+    harness.policies.populate_all([], cluster)  # type: ignore[arg-type]
     assert harness.policies.adopt(policy, cluster)  # type: ignore[arg-type]
     assert harness.policies.adopt(policy, cluster) == []  # type: ignore[arg-type]
     assert harness.listeners.policies == [policy]

@@ -890,6 +890,27 @@ async def test_a_speculative_execution_may_answer_first(nodes: FakeCluster) -> N
         assert sum(connection.in_flight for pool in pools for connection in pool.connections) == 0
 
 
+async def test_an_observer_of_latencies_that_raises_does_not_stop_the_end_of_a_request(
+    nodes: FakeCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The host that was overtaken is reported while the request ends: it must end all the same."""
+    late_answer = hold(int_row(0))
+    nodes[0].prime(READ, late_answer)
+    throttler = ConcurrencyLimitingThrottler(1, max_queue_size=1)
+    async with connected(nodes, SPECULATIVE, request_throttler=throttler) as (_, session):
+
+        def refuse_slow_host(host: Any, seconds: float) -> None:
+            if host.address == nodes[0].address:
+                raise LookupError(host.address)
+
+        session._engine.core.observe_latencies(refuse_slow_host)
+        # The throttler must get its place back after each request.
+        for _ in range(2):
+            assert (await session.execute(IDEMPOTENT_READ, timeout=10)).one().k == 1
+        assert f"raised LookupError('{nodes[0].address}')" in caplog.text
+        late_answer.open()
+
+
 async def test_non_idempotent_statements_have_no_speculative_executions(nodes: FakeCluster) -> None:
     """For a statement that is not idempotent, there are no speculative executions.
 

@@ -357,11 +357,11 @@ def test_latencies_are_reported_on_the_first_loop(node: FakeNode) -> None:
 
 
 def test_latencies_of_one_turn_are_reported_together(
-    node: FakeNode, monkeypatch: pytest.MonkeyPatch
+    node: FakeNode, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A worker wakes the first loop once for all responses in one iteration of its own loop.
 
-    If an observer raises an error, the other latencies are still reported.
+    If an observer raises an error, it is logged, and the other latencies are still reported.
     """
     wakeups: list[object] = []
     call = FirstLoop.call
@@ -400,7 +400,8 @@ def test_latencies_of_one_turn_are_reported_together(
         worker.core.loop.call_soon_threadsafe(report_latencies, host)
         until(lambda: len(latencies) == 50)
         assert latencies == list(range(50))
-        assert [str(error) for error in errors] == ["mistake in an observer"]
+        assert errors == []
+        assert "mistake in an observer" in caplog.text
         assert len(wakeups) == 1
 
 

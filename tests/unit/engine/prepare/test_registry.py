@@ -50,7 +50,6 @@ def test_statements_that_were_not_added_are_returned_for_changes_only(
     registry.add(added)
     existing += [added, copied, strange]
     assert list(registry.each()) == [added, copied, strange]
-    assert list(registry.each_once()) == [added, strange]
     assert registry.all_with(b"a") == [added, copied]
     # Only the statements that were added are prepared on hosts that come up, and are counted.
     assert list(registry.each_added_once()) == [added]
@@ -83,10 +82,10 @@ def test_one_of_several_statements_with_the_same_id_is_found() -> None:
     del statement
     while statements:
         assert any(registry.by_id(b"a") is statement for statement in statements)
-        assert len(list(registry.each_once())) == 1
+        assert len(list(registry.each_added_once())) == 1
         del statements[0]
     assert registry.by_id(b"a") is None
-    assert list(registry.each_once()) == []
+    assert list(registry.each_added_once()) == []
 
 
 def test_a_statement_whose_id_has_changed_is_found_by_its_new_id() -> None:
@@ -107,7 +106,7 @@ def test_a_statement_whose_id_has_changed_is_found_by_its_new_id() -> None:
     for _ in range(2):
         assert registry.by_id(b"b") is first
         assert registry.by_id(b"c") is second
-    assert {prepared.query_id for prepared in registry.each_once()} == {b"b", b"c"}
+    assert {prepared.query_id for prepared in registry.each_added_once()} == {b"b", b"c"}
 
 
 def test_all_with_returns_the_statements_that_have_the_id_now() -> None:
@@ -132,7 +131,7 @@ def test_all_with_returns_the_statements_that_have_the_id_now() -> None:
 
 
 def test_statements_dropped_during_an_iteration_are_skipped() -> None:
-    """`each_once` visits the statements that exist when the iteration begins.
+    """`each_added_once` visits the statements that exist when the iteration begins.
 
     It skips statements that are freed before it reaches them.
     """
@@ -140,7 +139,7 @@ def test_statements_dropped_during_an_iteration_are_skipped() -> None:
     statements: list[Any] = [new_statement(b"%d" % number) for number in range(3)]
     for statement in statements:
         registry.add(statement)
-    iterator = registry.each_once()
+    iterator = registry.each_added_once()
     assert next(iterator) is statements[0]
     # Drop the second statement. The loop variable referred to the third statement.
     del statement, statements[1]
@@ -184,7 +183,7 @@ def test_another_loop_may_look_for_statements_while_some_are_added() -> None:
 
 
 def test_each_statement_is_returned_even_if_its_id_changes_meanwhile() -> None:
-    """Unlike `each_once`, `each` also returns statements with equal ids."""
+    """Unlike `each_added_once`, `each` also returns statements with equal ids."""
     registry = StatementRegistry()
     statements = [new_statement(query_id) for query_id in (b"a", b"a", b"b")]
     for statement in statements:
@@ -194,4 +193,4 @@ def test_each_statement_is_returned_even_if_its_id_changes_meanwhile() -> None:
         statement.query_id = b"z"
         visited.append(statement)
     assert {id(statement) for statement in visited} == set(map(id, statements))
-    assert len(list(registry.each_once())) == 1
+    assert len(list(registry.each_added_once())) == 1

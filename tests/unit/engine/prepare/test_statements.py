@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import cassandra.query.prepared as prepared_module
 from cassandra.codecs.registry import CodecRegistry
 from cassandra.cqltypes import Int32Type, UserType, UUIDType
 from cassandra.engine.prepare.changes import LATEST_CHANGES
@@ -474,9 +476,28 @@ async def test_a_statement_is_prepared_again_if_another_host_has_other_types() -
     assert (await harness.prepare()).query_id == b"id"
 
 
+def add_table(harness: PreparerHarness, cql_type: str) -> None:
+    """Add a table to the schema that the harness's cluster knows.
+
+    :param cql_type: the type of its column.
+    """
+    table: Any = SimpleNamespace(columns={"k": SimpleNamespace(cql_type=cql_type)})
+    keyspace: Any = SimpleNamespace(tables={"t": table}, views={}, user_types={})
+    metadata: Any = SimpleNamespace(keyspaces={"ks": keyspace})
+    harness.preparer._metadata = metadata
+
+
+@pytest.fixture
+def schema_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the clusters of other tests that the garbage collector has not freed yet."""
+    monkeypatch.setattr(prepared_module, "_schema_readers", weakref.WeakValueDictionary())
+
+
+@pytest.mark.usefixtures("schema_readers")
 async def test_copies_and_unpickled_statements_follow_changes() -> None:
     """Nobody adds a copy to the registry, but it has the id that the server knows, too."""
     harness = PreparerHarness(prepare_on_all_hosts=False)
+    add_table(harness, "int")
     statement = await harness.prepare()
     copies = [
         copy.copy(statement),
@@ -484,6 +505,7 @@ async def test_copies_and_unpickled_statements_follow_changes() -> None:
         pickle.loads(pickle.dumps(statement)),
         copy.copy(copy.copy(statement)),
     ]
+    assert {prepared.query_id for prepared in (statement, *copies)} == {b"id"}
     await harness.preparer.revoke_ids(lambda prepared: prepared.query_string == READ)
     assert b"id" not in [prepared.query_id for prepared in (statement, *copies)]
     # The host describes other types.
@@ -492,6 +514,60 @@ async def test_copies_and_unpickled_statements_follow_changes() -> None:
     harness.markers = [ColumnMetadata("ks", "t", "k", UUIDType)]
     await harness.preparer.prepare_all_on(HOST_B)
     assert b"id" not in [prepared.query_id for prepared in (statement, *copies)]
+
+
+@pytest.mark.usefixtures("schema_readers")
+async def test_unpickled_statements_keep_their_id_only_if_the_schema_has_their_types() -> None:
+    """Otherwise the table may have been created again with other types since they were pickled."""
+    harness = PreparerHarness(prepare_on_all_hosts=False)
+    statement = await harness.prepare()
+    pickled = pickle.dumps(statement)
+    # The schema does not have the table.
+    assert pickle.loads(pickled).query_id != b"id"
+    add_table(harness, "float")
+    assert pickle.loads(pickled).query_id != b"id"
+    add_table(harness, "int")
+    assert pickle.loads(pickled).query_id == b"id"
+    # With several clusters, the statement may be executed with any of them.
+    other = PreparerHarness()
+    assert pickle.loads(pickled).query_id != b"id"
+    other.preparer._sessions.clear()  # type: ignore[attr-defined]
+    assert pickle.loads(pickled).query_id == b"id"
+    # Servers without ids of result columns do not notice that a statement expects other columns.
+    statement.update_result_metadata([ColumnMetadata("ks", "t", "v", Int32Type)], None)
+    assert pickle.loads(pickle.dumps(statement)).query_id != b"id"
+    statement.update_result_metadata([ColumnMetadata("ks", "t", "v", Int32Type)], b"columns")
+    assert pickle.loads(pickle.dumps(statement)).query_id == b"id"
+    harness.preparer._sessions.clear()  # type: ignore[attr-defined]
+    assert pickle.loads(pickled).query_id != b"id"
+
+
+async def test_a_copy_with_other_types_is_found_when_its_cql_is_prepared() -> None:
+    """The other statements with its id are as the server describes them."""
+    harness = PreparerHarness(prepare_on_all_hosts=False)
+    duplicate = copy.copy(await harness.prepare())
+    # The copy misses the change of its table.
+    harness.markers = [ColumnMetadata("ks", "t", "k", UUIDType)]
+    statement = await harness.prepare()
+    assert duplicate.query_id != b"id"
+    duplicate.query_id = b"id"
+    second_statement = await harness.prepare()
+    assert [statement.query_id, second_statement.query_id] == [b"id", b"id"]
+    assert duplicate.query_id != b"id"
+    duplicate.query_id = b"id"
+    await harness.preparer.renew([statement])
+    assert duplicate.query_id != b"id"
+
+
+async def test_each_statement_with_an_id_is_compared() -> None:
+    """Statements with the same id may have different types; only one of them is returned."""
+    harness = PreparerHarness(prepare_on_all_hosts=False)
+    statement = await harness.prepare()
+    duplicate, second_duplicate = copy.copy(statement), copy.copy(statement)
+    found = await harness.preparer.statements_where(
+        lambda prepared: prepared is duplicate or prepared is second_duplicate
+    )
+    assert found == [duplicate]
 
 
 async def test_statements_of_another_cluster_do_not_get_the_fields_of_this_one() -> None:
