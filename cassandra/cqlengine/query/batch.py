@@ -203,6 +203,7 @@ class BatchQuery(CompatBatchQuery):
         self._saved_states: list[SavedState] = []
         # The values of instances whose writes are added to this batch (`hold`).
         self._held_values: list[Values] = []
+        self._under_way = 0  # how many executions have no response yet
         # True after a failure if servers may have executed the statements all the same.
         self._in_doubt = False
         self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
@@ -217,7 +218,7 @@ class BatchQuery(CompatBatchQuery):
 
     @property
     def queries(self) -> list[QueuedStatement]:
-        """The statements that are not executed yet, each with ``str()`` and `get_context`."""
+        """The statements that were not sent yet, each with ``str()`` and `get_context`."""
         # The application may only inspect the statements of this batch, so do not warn if it is
         # never executed.
         self._finish_execution_check()
@@ -346,6 +347,9 @@ class BatchQuery(CompatBatchQuery):
     def execute(self) -> None:
         """Execute the batch, then call the callbacks. An empty batch sends no request.
 
+        If another thread or task executes the batch at this moment, this call sends only the
+        statements that were added since.
+
         :raises LWTException: if a condition in the batch does not hold.
         """
         run(self._operation())
@@ -370,22 +374,25 @@ class BatchQuery(CompatBatchQuery):
         if self._entries:
             if self._in_doubt:
                 self._assign_lists()
+            self._redo_writes()
+            # While the request is under way, other threads or tasks may add statements, and may
+            # execute the batch. So this execution takes its statements out of the batch.
+            entries, self._entries = self._entries, []
+            saved_states, self._saved_states = self._saved_states, []
+            is_conditional, self._conditional = self._conditional, False
+            is_idempotent, self._idempotent = self._idempotent, True
+            was_in_doubt, self._in_doubt = self._in_doubt, False
             request = BatchRequest(
-                list(self._entries),
+                entries,
                 _TYPES[self.batch_type],
                 self._connection,
                 self._consistency,
                 self.timeout,
             )
-            request.idempotent = self._idempotent
-            self._redo_writes()
-            # While the request is under way, other threads or tasks may add statements, which
-            # belong to the next execution.
-            entry_count, executed_states = len(self._entries), list(self._saved_states)
-            is_conditional, is_idempotent = self._conditional, self._idempotent
-            self._conditional, self._idempotent = False, True
-            for saved_state in executed_states:
+            request.idempotent = is_idempotent
+            for saved_state in saved_states:
                 saved_state.begin_execution()
+            self._under_way += 1
             try:
                 result = yield request
                 if is_conditional:
@@ -393,21 +400,24 @@ class BatchQuery(CompatBatchQuery):
                     # statements is executed.
                     check_applied(result)
             except BaseException as error:
+                # Put the statements back, because the application may execute the batch again.
+                self._entries[:0] = entries
+                self._saved_states[:0] = saved_states
                 self._conditional = self._conditional or is_conditional
                 self._idempotent = self._idempotent and is_idempotent
                 self._restore_instances()
                 has_failed = not has_written_nothing(error)
-                self._in_doubt = self._in_doubt or has_failed
-                for saved_state in executed_states:
+                self._in_doubt = self._in_doubt or was_in_doubt or has_failed
+                for saved_state in saved_states:
                     saved_state.end_execution(has_failed)
                 raise
-            for saved_state in executed_states:
+            finally:
+                self._under_way -= 1
+            for saved_state in saved_states:
                 saved_state.end_execution()
-            # Remove the statements only after a success: after an error, the application may
-            # execute the batch again.
-            del self._saved_states[: len(executed_states)]
-            del self._entries[:entry_count]
-            self._in_doubt = False
+        elif self._under_way:
+            # Another thread or task has sent all statements, and calls the callbacks itself.
+            return
         self._execute_callbacks()
 
     def _assign_lists(self) -> None:

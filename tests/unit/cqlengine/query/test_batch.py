@@ -69,6 +69,34 @@ def test_statements_that_are_added_during_an_execution_belong_to_the_next(
     assert [first.get_changed_columns(), second.get_changed_columns()] == [[], []]
 
 
+def test_two_executions_at_the_same_time_send_each_statement_once(session: FakeSession) -> None:
+    """Several threads or tasks may execute one batch, for example a timer and a full buffer."""
+    calls: list[str] = []
+    batch = BatchQuery()
+    batch.warn_multiple_exec = False
+    batch.add_callback(calls.append, "done")
+    cars = [Car.batch(batch).create(maker="a", line=1, year=2)]
+    first = batch._operation()
+    assert [values[0] for _, values in next(first).entries] == ["a"]  # type: ignore[attr-defined]
+    # Nothing was added since, so nothing is sent, and the callbacks are not called yet.
+    batch.execute()
+    assert calls == []
+    cars.append(Car.batch(batch).create(maker="b", line=1, year=2))
+    second = batch._operation()
+    assert [values[0] for _, values in next(second).entries] == ["b"]  # type: ignore[attr-defined]
+    cars.append(Car.batch(batch).create(maker="c", line=1, year=2))
+    with pytest.raises(StopIteration):
+        second.send(None)
+    assert calls == ["done"]
+    with pytest.raises(TimeoutError):
+        first.throw(TimeoutError("gone"))
+    assert [car.get_changed_columns() != [] for car in cars] == [True, False, True]
+    batch.execute()
+    assert [values[0] for _, values in entries_of(session)] == ["a", "c"]
+    assert calls == ["done", "done"]
+    assert [car.get_changed_columns() for car in cars] == [[], [], []]
+
+
 def test_a_batch_collects_statements_of_one_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch collects the statements of its operations, which must all use the same connection."""
     batch = BatchQuery(batch_type=BatchType.Unlogged, timestamp=MOMENT)
