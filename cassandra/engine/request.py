@@ -178,6 +178,9 @@ _CALLED_DIRECTLY = frozenset(
 class Request(RequestBase):
     """One execution of a statement, or the request for one of its pages, with error handling."""
 
+    # True if the request begins with work that only the first loop can do; see `workers`.
+    begins_on_first_loop = False
+
     __slots__ = ()
 
     def __init_subclass__(cls) -> None:

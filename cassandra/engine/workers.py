@@ -15,7 +15,7 @@ How the parts cooperate:
   belongs to the worker: its attempts, retries and further pages run on the worker's loop.
 * A worker takes executions of prepared statements, and batches of prepared statements, because they
   do not depend on the keyspace of a connection. All other requests run on the first loop, for
-  example USE, DDL and statements that are not prepared.
+  example USE, DDL and statements that are not prepared, or that the driver prepares itself.
 * A worker takes no request while it lacks a pool that the leader has, or if the load balancing
   policy must be called on the first loop.
 * A worker passes events that concern the whole cluster to the first loop: a host that it cannot
@@ -444,6 +444,7 @@ class WorkerSession(EngineSession):
         policy = request.policy
         if not (
             self.is_ready
+            and not request.begins_on_first_loop
             and request.request_body.runs_anywhere
             and request.target is None
             and (policy is self.direct_policy or self.plans_anywhere(policy))

@@ -40,6 +40,9 @@ class PreparingRequest(Request):
         "working_keyspace",
     )  # fmt: skip
 
+    # The `Preparer` belongs to the first loop.
+    begins_on_first_loop = True
+
     _is_started: bool
     session: EngineSession  # the session that prepares and executes
     working_keyspace: str | None  # the session's keyspace when the request was created

@@ -29,15 +29,23 @@ def _by_text(text: str) -> Callable[[Request], bool]:
         # A PREPARE has CQL too, but must not match: a prime for CQL answers only executions.
         if request.opcode not in _WITH_TEXT:
             return False
-        is_in_batch = bool(request.statements) and text in request.queries
-        return request.query == text or is_in_batch
+        if not request.statements:
+            return request.query == text
+        return text in request.queries and _is_prepared(request)
 
     return matches
 
 
+def _is_prepared(request: Request) -> bool:
+    """Return False if the node does not know a statement of the batch: it refuses such a batch."""
+    return all(statement.query is not None for statement in request.statements)
+
+
 def _by_pattern(pattern: re.Pattern[str]) -> Callable[[Request], bool]:
     return lambda request: (
-        request.opcode in _WITH_TEXT and any(map(pattern.search, request.queries))
+        request.opcode in _WITH_TEXT
+        and any(map(pattern.search, request.queries))
+        and _is_prepared(request)
     )
 
 

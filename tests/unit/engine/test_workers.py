@@ -23,6 +23,7 @@ from cassandra.metadata.endpoint import EndPoint
 from cassandra.metadata.host import Host
 from cassandra.observers import RequestObserver
 from cassandra.policies import ConstantReconnectionPolicy, HostDistance, RoundRobinPolicy
+from cassandra.query import BatchStatement
 from cassandra.testing import FakeCluster, FakeNode
 from cassandra.testing.fake import Opcode, Request, schema_change, set_keyspace, silence
 from cassandra.throttling import ConcurrencyLimitingThrottler
@@ -74,6 +75,32 @@ def test_a_forgotten_statement_is_prepared_in_its_keyspace() -> None:
             assert opcode == Opcode.QUERY
             assert query in ("USE ks", 'USE "ks"')
             assert len({request.connection for request in node.requests}) == 1
+
+
+@pytest.mark.parametrize("is_outdated", [False, True])
+def test_the_strings_of_a_batch_are_prepared_on_the_first_loop(
+    node: FakeNode, is_outdated: bool
+) -> None:
+    """A batch whose strings are not prepared yet begins on the first loop, in any thread.
+
+    So does a batch whose values do not fit the statements that were prepared earlier.
+    """
+    with connected(node) as session:
+        if is_outdated:
+            session.execute(INSERT, (1,))
+            node.forget_prepared()
+            node.prime_prepare(INSERT, [("k", "text")])
+        batch = BatchStatement()
+        batch.add(INSERT, ("a",) if is_outdated else (1,))
+
+        def execute_batch() -> Any:
+            return session.execute_async(batch)
+
+        on_worker(session, lambda: session.execute(batch, timeout=WAIT))
+        assert node.count(Opcode.BATCH) == 1
+        # The statements are known now, and a worker executes the next batch.
+        executing_loop = loop_of_worker_thread(node=node, session=session, send=execute_batch)
+        assert executing_loop != session.loop_ident
 
 
 def test_a_prepared_ddl_statement_returns_when_the_metadata_has_its_change(
