@@ -330,13 +330,15 @@ class Clients:
             await self._write(user, event, INSERT, is_once=True, host=host)
 
     async def do_simple_write(self, user: User, event: PlannedEvent) -> None:
-        """Insert a row with a statement that is not prepared."""
+        """Insert a row with a query string, without values or with values for its markers."""
         operation = self.begin_unprepared_operation(user, event.kind, idempotent=True, write=True)
-        query = f"INSERT INTO w (k, op) VALUES ({event.parameter % KEYS}, {operation.number})"
+        key = event.parameter % KEYS
+        values = None
+        query = f"INSERT INTO w (k, op) VALUES ({key}, {operation.number})"
+        if event.parameter % 10 == 7:
+            query, values = INSERT, (key, operation.number)
         statement = SimpleStatement(query, is_idempotent=True)
-        await self.execute_operations(
-            user, statement, values=None, operations=[operation], event=event
-        )
+        await self.execute_operations(user, statement, values, operations=[operation], event=event)
 
     async def do_lwt(self, user: User, event: PlannedEvent) -> None:
         """Insert a row with IF NOT EXISTS; the node must apply it, because no such row exists."""
@@ -417,13 +419,31 @@ class Clients:
             # final.
             self.end_operations(user, bound_operation, *operations)
 
+    async def _batch_of_strings(self, user: User, event: PlannedEvent, is_once: bool) -> None:
+        """Execute a batch of two strings with values, which the driver prepares itself.
+
+        :param is_once: see `_batch`.
+        """
+        operations = [
+            self.begin_unprepared_operation(user, event.kind, idempotent=not is_once, write=True)
+            for _ in range(2)
+        ]
+        batch = BatchStatement()
+        batch.is_idempotent = not is_once
+        for operation in operations:
+            operation.request = operations[0].number  # all statements arrive in one request
+            batch.add(INSERT, (event.parameter % KEYS, operation.number))
+        await self.execute_operations(user, batch, None, operations, event)
+
     async def do_batch(self, user: User, event: PlannedEvent) -> None:
         """Execute a batch that is marked as idempotent."""
-        await self._batch(user, event, is_once=False)
+        execute = self._batch_of_strings if event.parameter % 5 == 3 else self._batch
+        await execute(user, event, is_once=False)
 
     async def do_batch_once(self, user: User, event: PlannedEvent) -> None:
         """Execute a batch that must not be repeated."""
-        await self._batch(user, event, is_once=True)
+        execute = self._batch_of_strings if event.parameter % 5 == 3 else self._batch
+        await execute(user, event, is_once=True)
 
     async def do_pages(self, user: User, event: PlannedEvent) -> None:
         """Read a result of several pages: each row must come once, in order of `n`."""

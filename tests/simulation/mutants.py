@@ -36,7 +36,7 @@ from cassandra.engine.control import connection as control, doubts
 from cassandra.engine.happy_path import ExecuteBodyBase, RequestBase
 from cassandra.engine.hosts import debouncing, reconnect, status_events, watch
 from cassandra.engine.pools.pool import HostPool
-from cassandra.engine.prepare import registry, reprepare
+from cassandra.engine.prepare import first_execution, registry, reprepare
 from cassandra.engine.prepare.changed_types import ChangedTypes
 from cassandra.engine.schema.refreshing import SchemaRefresher
 from cassandra.errors import ConnectionException, ConnectionShutdown
@@ -494,6 +494,15 @@ def workers_take_all_requests(correct: Any) -> Any:
         return request.session is self
 
     return wrong
+
+
+@worker_mutant(
+    "a worker takes batches whose strings are not prepared yet",
+    first_execution.PreparingRequest,
+    "begins_on_first_loop",
+)
+def workers_prepare(correct: Any) -> Any:
+    return False
 
 
 @worker_mutant("a worker leaves its sessions open", workers.WorkerCore, "close")
