@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import itertools
-import os
 import weakref
 from collections.abc import Callable, Collection, Iterable, Sequence
 from sys import intern
@@ -130,7 +130,8 @@ def _unpickled(make: Callable[..., PreparedStatement], *arguments: Any) -> Prepa
     answers = [reader.has_types_of(statement) for reader in _living(_schema_readers)]
     # The statement may be executed with any of the open clusters.
     if not any(answers) or False in answers:
-        statement.query_id = os.urandom(len(statement.query_id))
+        query_id = statement.query_id
+        statement.query_id = hashlib.sha256(b"unpickled " + query_id).digest()[: len(query_id)]
     return statement
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import itertools
+import pickle
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -84,6 +85,8 @@ class User:
     """Numbers of the operations in flight."""
     copied: Any = None
     """A copy of the statement that writes to the table whose type changes; None at first."""
+    pickled: bytes = b""
+    """A pickle of that statement; empty at first."""
 
     def keyspaces(self) -> set[str]:
         """Return the keyspaces in which a request that begins now may run.
@@ -624,6 +627,9 @@ class Clients:
         if event.parameter % 3 == 0:
             user.copied = user.copied or copy.copy(statement)
             statement = user.copied
+        elif event.parameter % 3 == 1:
+            user.pickled = user.pickled or pickle.dumps(statement)
+            statement = pickle.loads(user.pickled)
         await user.session.execute(statement, (event.parameter, event.parameter))
 
     async def do_prepare_typed(self, user: User, event: PlannedEvent) -> None:

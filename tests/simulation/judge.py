@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import pickle
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -139,7 +140,11 @@ async def check_types(simulation: Simulation) -> None:
     ]
     # A session may execute statements that another session, or another cluster, has prepared.
     statements += [(user, statement) for user in users[-1:] for _, statement in statements[:1]]
+    # Unpickle the others only when they are executed: the nodes know the id again then.
+    statements += [(user, user.pickled) for user in users if user.pickled]
     for key, (user, statement) in enumerate(statements, 1000):
+        if isinstance(statement, bytes):
+            statement = pickle.loads(statement)
         try:
             await user.session.execute(statement, (key, key), timeout=5.0)
         except Exception as error:

@@ -41,6 +41,7 @@ from cassandra.engine.prepare.changed_types import ChangedTypes
 from cassandra.engine.schema.refreshing import SchemaRefresher
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import retry
+from cassandra.query import prepared
 from cassandra.throttling import RequestThrottler
 from cassandra.timestamps import MonotonicTimestampGenerator
 
@@ -397,6 +398,11 @@ def failed_readings_are_not_repeated(correct: Any) -> Any:
 @mutant("schema versions are not compared on another node", SchemaRefresher, "on_moved")
 def schema_versions_are_not_compared(correct: Any) -> Any:
     return _nothing
+
+
+@mutant("unpickled statements are not compared with the schema", prepared, "_unpickled")
+def unpickled_statements_are_trusted(correct: Any) -> Any:
+    return prepared._copy_of
 
 
 @mutant("copies of prepared statements are not known", registry, "existing_statements")
