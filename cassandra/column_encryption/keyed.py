@@ -15,7 +15,7 @@ from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError
 from cassandra.cqltypes.parse import lookup_parameterized_cqltype
 from cassandra.errors import DecodeError, DependencyException
 from cassandra.policies.encryption import ColumnEncryptionPolicy
-from cassandra.protocol.encrypted import ColDesc, place_of
+from cassandra.protocol.encrypted import ColDesc, codec_of_secrets, place_of
 
 if TYPE_CHECKING:
     from cassandra.query.prepared import PreparedStatement
@@ -102,7 +102,7 @@ class KeyedPolicy(ColumnEncryptionPolicy):
             raise ValueError("Object supplied to encode_and_encrypt cannot be None")
         cql_type = self.column_type(coldesc)
         try:
-            data = cql_type.codec().encode(obj)
+            data = codec_of_secrets(cql_type.codec(), cql_type).encode(obj)
         except (EncodeTypeError, EncodeValueError) as error:
             type_name = cql_type.cql_parameterized_type()
             raise type(error)(

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import cassandra._impl as implementations
 from cassandra._patterns import pattern
-from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION, codec_in_order
-from cassandra.cqltypes.containers import ListType, TupleType
+from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION, codec_in_order, server_order_of
+from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, fails_again
 from cassandra.cqltypes.scalars import BytesType
+from cassandra.cqltypes.server_order import CollectionOrder
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
@@ -83,6 +84,25 @@ def is_encrypted(kind: CqlType) -> bool:
 
 
 # -- coding ----------------------------------------------------------------------------------------
+
+
+def codec_of_secrets(
+    plain_codec: Codec, plain_type: CqlType, codecs: CodecModule | None = None
+) -> Codec:
+    """Return a codec that encodes equal values of an encrypted column to equal bytes.
+
+    :param plain_codec: the codec of `plain_type`.
+    :param plain_type: the type of the values in the application.
+    :param codecs: the module of the codec; None for the module that the driver uses.
+    """
+    # A Python set has a different order in each process. The server cannot sort encrypted bytes, so
+    # without a fixed order it would take equal sets for different values.
+    is_collection = issubclass(plain_type, SetType | MapType) and not plain_type._overridden()
+    if is_collection and server_order_of(plain_type) is None:
+        # We do not know the order of servers, but here any fixed order is right.
+        order = CollectionOrder(bytes, issubclass(plain_type, MapType))
+        return (codecs or implementations.codecs).ordered(plain_codec, order)
+    return codec_in_order(plain_codec, plain_type, codecs)
 
 
 def _make_encoder(
@@ -201,7 +221,9 @@ def _encrypted_type(
 
     def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
         """Make a codec that encrypts and decrypts, or fails if the server's type is not blob."""
-        plain_codec = plain_type.build_codec(codecs, version, vectors)
+        plain_codec = codec_of_secrets(
+            plain_type.build_codec(codecs, version, vectors), plain_type, codecs
+        )
         if not issubclass(server_type, BytesType):
             server_name = server_type.cql_parameterized_type()
             reason = f"{place_of(column)} is encrypted, so it has to be a blob on the server"

@@ -15,7 +15,15 @@ from cassandra.column_encryption.policies import (
     AES256ColumnEncryptionPolicy,
     AESGCMColumnEncryptionPolicy,
 )
-from cassandra.cqltypes import BytesType, Int32Type, ListType, SetType, TupleType, UTF8Type
+from cassandra.cqltypes import (
+    BytesType,
+    FrozenType,
+    Int32Type,
+    ListType,
+    SetType,
+    TupleType,
+    UTF8Type,
+)
 from cassandra.cqltypes.failures import EncodeTypeError
 from cassandra.errors import DecodeError
 from cassandra.policies import ColDesc, ColumnEncryptionPolicy
@@ -24,6 +32,7 @@ from cassandra.protocol.columnar.layouts import layout_of
 from cassandra.protocol.encrypted import bound_columns, decrypting
 from cassandra.query.typed_rows import TypedRows
 from cassandra.sentinels import UNSET_VALUE
+from cassandra.util import Duration
 from tests.conftest import Implementation
 from tests.unit.protocol.pages import dumped, page_of
 from tests.unit.protocol.wire import FakeColumn
@@ -264,10 +273,51 @@ def test_encrypted_keys_with_sets_and_maps_keep_their_bytes(
     assert block.values() == [policy.encode_and_encrypt(column_of("k"), value)]
 
 
+@pytest.mark.parametrize(
+    ("cql_type", "value", "equal_value"),
+    [
+        ("set<int>", [300, 1, 2], [1, 2, 300, 1]),
+        ("set<text>", ["b", "a"], ["a", "b"]),
+        ("set<duration>", [Duration(2), Duration(1)], [Duration(1), Duration(2)]),
+        ("set<frozen<map<text, int>>>", [{"b": 1, "a": 2}, {}], [{}, {"a": 2, "b": 1}]),
+        ("map<text, int>", {"b": 1, "a": 2}, {"a": 2, "b": 1}),
+        ("map<int, frozen<set<int>>>", {2: [], 1: [3, 1]}, {1: [1, 3], 2: []}),
+        ("list<frozen<set<int>>>", [[3, 1]], [[1, 3]]),
+        ("tuple<set<int>, map<int, int>>", ([3, 1], {2: 1, 1: 1}), ([1, 3], {1: 1, 2: 1})),
+    ],
+)
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_equal_sets_and_maps_have_equal_bytes(
+    implementation: Implementation, is_complete: bool, cql_type: str, value: Any, equal_value: Any
+) -> None:
+    """With a fixed initialization vector, rows are found by a set or map in whatever order."""
+    policy = policy_of(iv=IV)
+    policy.add_column(column_of("d"), KEY, cql_type)
+    plan = plan_of(implementation, bound_columns(columns("kd"), policy, is_complete))
+    block = plan.bind((1, value), version=4)
+    assert block == plan.bind((1, equal_value), version=4)
+    assert block.values()[1] == policy.encode_and_encrypt(column_of("d"), value)
+    assert block.values()[1] == policy.encode_and_encrypt(column_of("d"), equal_value)
+    # The value that was read finds the row, too.
+    metadata = decrypting(ResultMetadata(columns("kd")), policy)
+    (row,) = row_plan(implementation, metadata).tuples(block.data, offset=0, row_count=1)
+    assert plan.bind(row, version=4) == block
+
+
+def test_frozen_sets_have_equal_bytes(implementation: Implementation) -> None:
+    """A policy may have a class as the type of a column, here a frozen set."""
+    policy = ReversingPolicy()
+    set_type = SetType.apply_parameters((Int32Type,))
+    policy.columns["d"] = FrozenType.apply_parameters((set_type,))
+    plan = plan_of(implementation, bound_columns(columns("kd"), policy))
+    encrypted = policy.encrypt(column_of("d"), set_type.to_binary([1, 3], 4))
+    assert plan.bind((1, [3, 1]), version=4).values()[1] == encrypted
+
+
 def test_sets_are_sorted_until_they_are_encrypted(implementation: Implementation) -> None:
     """If a policy may encrypt further columns, sets of keys and tuples are in the server's order.
 
-    Once the column is encrypted, its bytes stay as they are.
+    Once the column is encrypted, the set is in this order before it is encrypted.
     """
     policy = ReversingPolicy()
     set_type = SetType.apply_parameters((Int32Type,))
@@ -279,7 +329,7 @@ def test_sets_are_sorted_until_they_are_encrypted(implementation: Implementation
     blobs = [ColumnMetadata("ks", "t", "d", BytesType)]
     plan = implementation.bind.BindPlan(bound_columns(blobs, policy, is_complete=False), [0])
     policy.columns["d"] = set_type
-    encrypted = policy.encrypt(column_of("d"), set_type.to_binary([3, 1], 4))
+    encrypted = policy.encrypt(column_of("d"), set_type.to_binary([1, 3], 4))
     assert plan.bind(([3, 1],), version=4).values() == [encrypted]
 
 
