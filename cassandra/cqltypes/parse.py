@@ -24,7 +24,7 @@ from cassandra.cqltypes.base import (
 from cassandra.cqltypes.containers import FrozenType, VectorType, _Wrapper
 from cassandra.cqltypes.custom import UnrecognizedType, mkUnrecognizedType
 from cassandra.cqltypes.scalars import CounterColumnType
-from cassandra.cqltypes.udt import UserType, with_subtypes
+from cassandra.cqltypes.udt import UserType
 
 # Real schemas are never nested so deeply. The parser is recursive, so without this limit a hostile
 # server could exhaust the stack.
@@ -376,17 +376,55 @@ def pickled_type(cls: type[Any]) -> str | tuple[Any, ...]:
     """
     # Ordinary classes are pickled by name. A class that was made at run time, for example a class
     # with parameters, is in no module. So pickle what `_unpickled` needs to make the class again.
-    if vars(cls).get("_registered", True) or cls is UnrecognizedType:
-        return cls.__qualname__
-    return _unpickled, (
-        cls.cass_parameterized_type(full=True),
-        getattr(cls, "mapped_class", None),
-    )
+    return cls.__qualname__ if _is_in_module(cls) else (_unpickled, _parts_of(cls))
 
 
-def _unpickled(name: str, mapped_class: Any) -> type[_CassandraType]:
-    kind = lookup_casstype(name)
-    return kind if mapped_class is None else with_subtypes(kind, kind.subtypes, mapped_class)
+def _is_in_module(cls: type[Any]) -> bool:
+    """Return False if `cls` was made at run time, for a server's type."""
+    return vars(cls).get("_registered", True) or cls is UnrecognizedType
+
+
+def _parts_of(cls: type[Any]) -> tuple[Any, ...]:
+    """Return the arguments of `_unpickled` for a class that was made at run time.
+
+    They have no names of the driver's classes, because another process may have a class of the
+    application with such a name. They do not have the subtypes that were made at run time either,
+    because cloudpickle would pickle these with all their attributes.
+    """
+    if issubclass(cls, UnrecognizedType):
+        return (cls.cass_parameterized_type(full=True),)
+    base = next(filter(_is_in_module, cls.__mro__))
+    subtypes = [
+        subtype if _is_in_module(subtype) else _parts_of(subtype) for subtype in cls.subtypes
+    ]
+    if issubclass(cls, UserType):
+        return base, subtypes, cls.fieldnames, (cls.keyspace, cls.typename, cls.mapped_class)
+    return base, subtypes, cls.fieldnames, getattr(cls, "vector_size", None)
+
+
+def _unpickled(
+    base: Any, subtypes: Sequence[Any] = (), names: Any = None, details: Any = None
+) -> type[_CassandraType]:
+    """Return the type class that `_parts_of` has taken apart.
+
+    :param base: the class without its parameters, or the name of a server's class.
+    :param subtypes: the parameters; a tuple of parts for a class that was made at run time.
+    :param names: the names of the fields, or None.
+    :param details: the dimension of a vector; the keyspace, the name and the mapped class of a
+        user-defined type.
+    """
+    if isinstance(base, str):
+        return lookup_casstype(base)
+    types = [_unpickled(*part) if isinstance(part, tuple) else part for part in subtypes]
+    cql_type: type[_CassandraType]
+    if issubclass(base, UserType):
+        keyspace, name, mapped_class = details
+        cql_type = base.make_udt_class(keyspace, name, names or (), types, mapped_class)
+    elif issubclass(base, VectorType) and types:
+        cql_type = base.apply_parameters((*types, details))
+    else:
+        cql_type = base.apply_parameters(types, names) if types else base
+    return cql_type
 
 
 copyreg.pickle(CassandraTypeType, pickled_type)

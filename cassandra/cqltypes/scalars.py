@@ -363,10 +363,11 @@ class EmptyType(_CassandraType):
 
 # All classes of this module that are types without parameters.
 SCALARS: tuple[Any, ...] = tuple(globals()[name] for name in __all__ if name.endswith("Type"))
-OPTIONS: dict[int, str] = {
-    vars(cls)["_option"]: cls.__name__ for cls in SCALARS if "_option" in vars(cls)
-}
-"""Maps option ids (native_protocol_v5.spec, section 4.2.5.2) to names of type classes."""
+OPTIONS: dict[int, Any] = {vars(cls)["_option"]: cls for cls in SCALARS if "_option" in vars(cls)}
+"""Maps option ids (native_protocol_v5.spec, section 4.2.5.2) to the driver's type classes.
+
+Here the classes are not looked up by name: an application's class of the same name would be found.
+"""
 
 public(*SCALARS)
 # Read `empty_binary_ok` here, before an application can change it. A class whose attribute is

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import cassandra._impl as implementations
 from cassandra.cqltypes.base import CassandraTypeType
-from cassandra.cqltypes.parse import lookup_casstype, lookup_casstype_simple, pickled_type
+from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType
+from cassandra.cqltypes.parse import lookup_casstype, pickled_type
 from cassandra.cqltypes.scalars import OPTIONS
 from cassandra.cqltypes.udt import UserType, with_subtypes
 from cassandra.errors import ProtocolError, UnknownContent
@@ -85,10 +86,6 @@ def _unpickled_column(
     return ColumnMetadata(keyspace, table, name, make_type(*arguments))
 
 
-# A cache that maps the option id of a type without parameters to the type's class.
-_simple_types: dict[int, CqlType] = {}
-
-
 def with_registered_classes(cql_type: CqlType, user_types: UserTypes) -> CqlType:
     """Return `cql_type` with the classes that the application registered for the UDTs in it.
 
@@ -125,12 +122,11 @@ class TypeReader:
     def read(self) -> CqlType:
         """Read a type and return its `cassandra.cqltypes` class."""
         code = self.cursor.short()
-        # Most columns have a type without parameters, which is in the cache after its first use.
-        simple_type = _simple_types.get(code)
+        # Most columns have a type without parameters. The application's classes may have the names
+        # of the driver's classes, so only custom types are looked up by name.
+        simple_type: CqlType | None = OPTIONS.get(code)
         if simple_type is not None:
             return simple_type
-        if code in OPTIONS:
-            return _simple_types.setdefault(code, lookup_casstype(OPTIONS[code]))
         read_composed_type = _COMPOSED.get(code)
         if read_composed_type is None:
             raise UnknownContent(f"a column has a type of the unknown code 0x{code:04x}")
@@ -166,20 +162,18 @@ class TypeReader:
         return self._user_types.get(keyspace, {}).get(name)
 
     def _read_list(self) -> CqlType:
-        return lookup_casstype("ListType").apply_parameters((self.read(),))
+        return ListType.apply_parameters((self.read(),))
 
     def _read_set(self) -> CqlType:
-        return lookup_casstype("SetType").apply_parameters((self.read(),))
+        return SetType.apply_parameters((self.read(),))
 
     def _read_map(self) -> CqlType:
         key = self.read()
-        return lookup_casstype("MapType").apply_parameters((key, self.read()))
+        return MapType.apply_parameters((key, self.read()))
 
     def _read_tuple(self) -> CqlType:
         count = self._read_count()
-        return lookup_casstype("TupleType").apply_parameters(
-            tuple(self.read() for _ in range(count))
-        )
+        return TupleType.apply_parameters(tuple(self.read() for _ in range(count)))
 
     def _read_udt(self) -> CqlType:
         """Read the keyspace, the name and the fields of a user-defined type."""
@@ -226,12 +220,12 @@ _COMPOSED: dict[int, Callable[[TypeReader], CqlType]] = {
 
 TYPE_CODES: dict[int, Any] = {
     0x0000: CUSTOM_TYPE,
-    **{code: lookup_casstype_simple(name) for code, name in OPTIONS.items()},
-    0x0020: lookup_casstype_simple("ListType"),
-    0x0021: lookup_casstype_simple("MapType"),
-    0x0022: lookup_casstype_simple("SetType"),
+    **OPTIONS,
+    0x0020: ListType,
+    0x0021: MapType,
+    0x0022: SetType,
     0x0030: UserType,
-    0x0031: lookup_casstype_simple("TupleType"),
+    0x0031: TupleType,
 }
 """The type class of each option id: the default value of `ResultMessage.type_codes`."""
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from cassandra import cqltypes as t
+from cassandra.cqltypes.base import _by_cassname
 from cassandra.cqltypes.parse import lookup_cqltype, lookup_parameterized_cqltype
 from tests.unit.cqltypes.samples import INT, list_of
 
@@ -224,8 +225,15 @@ def test_a_type_class_is_the_same_after_pickling(cqltype: Any) -> None:
     "name",
     [
         "com.example.Money",
+        "com.example.Money(Int32Type)",
         "MapType(UTF8Type, ListType(Int32Type))",
+        "TupleType(Int32Type, FrozenType(SetType(Int32Type)))",
+        "ReversedType(VectorType(ListType(FloatType), 3))",
+        "CompositeType(UTF8Type, Int32Type)",
+        "DynamicCompositeType(b=>BytesType, i=>ReversedType(IntegerType))",
+        "ColumnToCollectionType(6e:ListType(Int32Type))",
         "UserType(ks,61646472,61:Int32Type)",
+        "UserType(ks,61646472,61:ListType(UserType(ks,62,62:Int32Type)))",
     ],
 )
 def test_a_class_that_was_made_for_a_type_is_made_again(name: str) -> None:
@@ -233,6 +241,26 @@ def test_a_class_that_was_made_for_a_type_is_made_again(name: str) -> None:
     cqltype: Any = t.lookup_casstype(name)
     pickled: Any = pickle.loads(pickle.dumps(cqltype))
     assert pickled.cass_parameterized_type(full=True) == cqltype.cass_parameterized_type(full=True)
+    assert pickled is cqltype
+
+
+def test_pickled_types_do_not_become_classes_of_the_application(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A process may have a class with the name of a driver's class, which must not be unpickled."""
+    name = "ListType(MapType(UTF8Type, VectorType(Int32Type, 3)))"
+    cqltype = t.lookup_casstype(name)
+    pickled = pickle.dumps(cqltype)
+    for known in ("ListType", "MapType", "UTF8Type", "VectorType", "Int32Type"):
+        monkeypatch.setitem(_by_cassname, known, MoneyType)
+    assert pickle.loads(pickled) is cqltype
+
+
+def test_pickled_types_keep_classes_of_the_application() -> None:
+    """A class of the application is unpickled as a parameter although another class is known."""
+    pickled = pickle.dumps(t.ListType.apply_parameters((MoneyType,)))
+    assert __name__.encode() in pickled
+    assert pickle.loads(pickled).subtypes == (MoneyType,)
 
 
 def test_a_class_of_an_application_is_pickled_with_its_module() -> None:

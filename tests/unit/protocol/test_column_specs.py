@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra import cqltypes as t
+from cassandra.cqltypes.base import _by_cassname
 from cassandra.errors import ProtocolError
 from cassandra.protocol.column_specs import (
     NO_COLUMNS,
@@ -25,6 +26,7 @@ from cassandra.protocol.opcodes import (
     ROWS_NO_METADATA,
 )
 from cassandra.protocol.primitives import Cursor
+from tests.processes import run_python
 from tests.unit.protocol.messages.test_results import TABLE, result, rows
 from tests.unit.protocol.wire import int32, short, string, value
 
@@ -377,6 +379,61 @@ def test_the_types_of_an_application_replace_those_of_the_driver() -> None:
     assert columns[1].type.subtypes == (Number,)
     assert columns[2].type is t.VarcharType
     assert type_from(Cursor(INT_CODE), user_types=None, codes=codes) is Number
+
+
+def test_classes_with_the_names_of_stock_types_only_replace_custom_types(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As in cassandra-driver, only the classes of custom types are looked up by name.
+
+    An application may define a class `Int32Type`, for the `type_codes` of its protocol handler. The
+    driver reads other results without it, for example those of the system tables.
+    """
+
+    class Int32Type(t.Int32Type):
+        _registered = False
+
+    for name in ("Int32Type", "VarcharType", "ListType", "SetType", "MapType", "TupleType"):
+        monkeypatch.setitem(_by_cassname, name, Int32Type)
+    options = [
+        INT_CODE,
+        TEXT_CODE,
+        short(0x20) + INT_CODE,
+        short(0x22) + INT_CODE,
+        short(0x21) + INT_CODE + TEXT_CODE,
+        short(0x31) + short(1) + INT_CODE,
+        short(0) + string("org.apache.cassandra.db.marshal.FrozenType(Int32Type)"),
+    ]
+    specs = TABLE + b"".join(string("c") + option for option in options)
+    expected = [
+        t.Int32Type,
+        t.VarcharType,
+        t.ListType.apply_parameters((t.Int32Type,)),
+        t.SetType.apply_parameters((t.Int32Type,)),
+        t.MapType.apply_parameters((t.Int32Type, t.VarcharType)),
+        t.TupleType.apply_parameters((t.Int32Type,)),
+        t.FrozenType.apply_parameters((Int32Type,)),
+    ]
+    for codes in ({}, {"codes": dict(TYPE_CODES)}):
+        columns = columns_of(specs, len(options), **codes)
+        assert [column.type for column in columns] == expected
+
+
+def test_classes_of_an_application_may_be_defined_before_the_protocol_is_imported() -> None:
+    """A class with the name of a driver's class is defined before the driver reads any type."""
+    completed = run_python(
+        "import cassandra.cqltypes as t\n"
+        "class Int32Type(t.Int32Type): pass\n"
+        "class ListType(t.ListType): pass\n"
+        "from cassandra.protocol.column_specs import TYPE_CODES, type_from\n"
+        "from cassandra.protocol.primitives import Cursor\n"
+        "assert TYPE_CODES[9] is t.Int32Type\n"
+        "assert TYPE_CODES[0x20] is t.ListType\n"
+        "read = type_from(Cursor(bytes([0, 0x20, 0, 9])), None, TYPE_CODES)\n"
+        "assert read.__base__ is t.ListType\n"
+        "assert read.subtypes == (t.Int32Type,)\n"
+    )
+    assert completed.returncode == 0, completed.stderr
 
 
 def test_rows_with_the_same_columns_are_recognised() -> None:
