@@ -15,7 +15,8 @@ from cassandra.engine.overrides import refuse_overrides
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.protocol.extras import check_payload, request_extras
 from cassandra.protocol.messages.encode import takes_features
-from cassandra.protocol.opcodes import BATCH, EXECUTE, MAX_BODY, PREPARE, QUERY
+from cassandra.protocol.messages.streamed import chooses_types
+from cassandra.protocol.opcodes import BATCH, EXECUTE, MAX_BODY, PREPARE, QUERY, RESULT
 from cassandra.protocol.params import QueryParams
 from cassandra.query.keyspace_texts import is_use
 from cassandra.query.prepared import PreparedStatement
@@ -585,6 +586,10 @@ class MessageBody(RequestBody):
         if self._result is not None:
             message.agreed_features = connection.features
             self._put_current_metadata_id()
+            if self.decodes and _chooses_types(self.handler):
+                # The cached columns of the statement have the driver's types, which also apply to
+                # sessions with other handlers. So the response must contain the columns.
+                message.skip_meta = False
         self.consistency = message.consistency_level  # for observers and retry policies
         # The arguments are: the message, the stream (0), the version, the compressor (None), and
         # whether beta versions are allowed.
@@ -738,6 +743,11 @@ class MessageBody(RequestBody):
 # The attributes of messages that are not settings, but content: statements, values, and attributes
 # that depend on them.
 _CONTENT_ATTRIBUTES = frozenset({"keyspace", "queries", "query", "query_params", "skip_meta"})
+
+
+def _chooses_types(handler: Any) -> bool:
+    """Return True if a protocol handler reads results with an application's classes of types."""
+    return chooses_types(getattr(handler, "message_types_by_opcode", {}).get(RESULT))
 
 
 def _statements_by_id(

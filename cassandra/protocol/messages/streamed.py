@@ -63,19 +63,40 @@ _READING_METHODS = frozenset(
     }
 )
 
+# If a subclass overrides one of these, it decides about the types of the columns.
+_DESCRIBING_METHODS = frozenset({"read_type", "recv_results_metadata", "type_codes"})
+
 
 def reads_by_itself(message_type: type[Any]) -> bool:
     """Return True if the message class `message_type` overrides a method that reads from a file."""
     if issubclass(message_type, StreamedResult):
-        # Check the classes for each message, because an application may change them at any time.
-        for base in message_type.__mro__:
-            if base is StreamedResult:
-                return False
-            if not _READING_METHODS.isdisjoint(vars(base)):
-                return True
+        return _overrides_any(message_type, _READING_METHODS)
     return not issubclass(message_type, MessageType) or not is_own(
         message_type.recv_body, _RECV_BODY
     )
+
+
+def chooses_types(message_type: type[Any] | None) -> bool:
+    """Return True if a class of results overrides a method that reads the types of columns.
+
+    :param message_type: the class; None if there is none.
+    """
+    return (
+        message_type is not None
+        and issubclass(message_type, StreamedResult)
+        and _overrides_any(message_type, _DESCRIBING_METHODS)
+    )
+
+
+def _overrides_any(message_type: type[StreamedResult], names: frozenset[str]) -> bool:
+    """Return True if the class overrides an attribute of `StreamedResult` that is in `names`."""
+    # Check the classes for each message, because an application may change them at any time.
+    for base in message_type.__mro__:
+        if base is StreamedResult:
+            break
+        if not names.isdisjoint(vars(base)):
+            return True
+    return False
 
 
 def call_reader(

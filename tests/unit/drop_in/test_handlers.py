@@ -15,6 +15,7 @@ import pytest
 
 from cassandra import aio, cqltypes as t
 from cassandra.cluster import Cluster
+from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.errors import InvalidRequest, ProtocolError
 from cassandra.protocol import (
     ErrorMessage,
@@ -287,6 +288,14 @@ class WithRecvRow(ResultMessage):
                                     for column in self.column_metadata]  # fmt: skip
 
 
+class WithUpperRows(ResultMessage):
+    """A result class whose `parsed_rows` is a property that computes the rows."""
+
+    @property  # type: ignore[misc]
+    def parsed_rows(self) -> Any:
+        return [tuple(str(item).upper() for item in row) for row in super().parsed_rows or ()]
+
+
 HEX_ROWS = [("0x1", "one"), ("0x2", None)]
 
 
@@ -294,20 +303,52 @@ HEX_ROWS = [("0x1", "one"), ("0x2", None)]
     "result_class", [WithReadType, WithTypeCodes, WithRecvBody, WithFeatureParameter]
 )
 def test_methods_that_a_result_class_may_override(node: FakeNode, result_class: Any) -> None:
-    pages = read(node, handler_of(result_class))
-    if result_class in (WithReadType, WithTypeCodes):
-        # The columns of a prepared statement are read when the statement is prepared, and are used
-        # if a response has no columns. The handler's type classes do not apply to them, so take
-        # only the pages of the query string (see `read`).
-        pages = [pages[0], pages[3], pages[4]]
-    assert pages == [HEX_ROWS] * len(pages)
+    assert read(node, handler_of(result_class)) == [HEX_ROWS] * 6
 
 
 def test_a_result_class_may_read_metadata_and_single_rows(node: FakeNode) -> None:
-    pages = read(node, handler_of(WithRecvRow))
-    # These are the pages of the query string, one page per API (see `read`).
-    assert pages[0] == HEX_ROWS
-    assert pages[4] == HEX_ROWS
+    assert read(node, handler_of(WithRecvRow)) == [HEX_ROWS] * 6
+
+
+@pytest.mark.parametrize("result_class", [WithReadType, WithTypeCodes, WithRecvRow])
+@pytest.mark.parametrize("has_listener", [False, True])
+def test_types_of_a_handler_apply_to_statements_that_are_prepared_already(
+    node: FakeNode, result_class: Any, has_listener: bool
+) -> None:
+    """The session that prepares a statement may have another handler than the one that reads."""
+    with (
+        Cluster([node.address], port=node.port) as cluster,
+        cluster.connect() as session,
+        cluster.connect() as other_session,
+    ):
+        prepared = session.prepare(SELECT)
+        session.row_factory = other_session.row_factory = tuple_factory
+        if has_listener:
+            session.add_request_init_listener(lambda future: None)
+        assert session.execute(prepared, (1,)).all() == ROWS
+        other_session.client_protocol_handler = handler_of(result_class)
+        for _ in range(2):
+            assert other_session.execute(prepared, (1,)).all() == HEX_ROWS
+            assert session.execute(prepared, (1,)).all() == ROWS
+        arguments = [(1,), (1,)]
+        results = execute_concurrent_with_args(other_session, prepared, arguments)
+        assert [result.all() for _, result in results] == [HEX_ROWS] * 2
+        renewed = other_session.prepare(SELECT)
+        assert other_session.execute(renewed, (1,)).all() == HEX_ROWS
+        assert session.execute(renewed, (1,)).all() == ROWS
+
+
+@pytest.mark.parametrize("result_class", [Raw, WithRecvBody, WithUpperRows])
+def test_other_handlers_get_the_columns_of_the_statement(result_class: Any) -> None:
+    """The server does not describe the rows each time, unless the handler changes their types."""
+    with FakeNode(max_version=5) as node:
+        node.prime_prepare(SELECT, [("a", "int")], result=COLUMNS, pk_indexes=[0])
+        node.prime(SELECT, rows(COLUMNS, ROWS))
+        with Cluster([node.address], port=node.port) as cluster, cluster.connect() as session:
+            session.client_protocol_handler = handler_of(result_class)
+            session.execute(session.prepare(SELECT), (1,))
+        (execute,) = [request for request in node.requests if request.opcode == Opcode.EXECUTE]
+        assert execute.skip_metadata
 
 
 def test_types_of_a_handler_do_not_affect_later_reads_without_it(node: FakeNode) -> None:
@@ -319,14 +360,6 @@ def test_types_of_a_handler_do_not_affect_later_reads_without_it(node: FakeNode)
         session.execute(prepared, (1,))
         session.client_protocol_handler = ProtocolHandler
         assert session.execute(prepared, (1,)).all() == ROWS
-
-
-class WithUpperRows(ResultMessage):
-    """A result class whose `parsed_rows` is a property that computes the rows."""
-
-    @property  # type: ignore[misc]
-    def parsed_rows(self) -> Any:
-        return [tuple(str(item).upper() for item in row) for row in super().parsed_rows or ()]
 
 
 def test_parsed_rows_may_be_overridden(node: FakeNode) -> None:
