@@ -343,6 +343,7 @@ def bound_columns(
     is_complete: bool = True,
     key_names: Collection[str] = (),
     named: Mapping[str, Collection[str]] = MappingProxyType({}),
+    unknown: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> list[ColumnMetadata]:
     """Return the bind markers of a statement, with encrypting types for encrypted columns.
 
@@ -353,6 +354,8 @@ def bound_columns(
     :param key_names: the names of the primary key's columns. If the policy encrypts the same value
         to different bytes each time, binding a value to an encrypted key column is an error.
     :param named: the columns of each named marker; see `columns_of_named_markers`.
+    :param unknown: the named markers whose columns are not known, each with names that the columns
+        may have. Values of such a marker are refused if the policy encrypts one of these columns.
     """
     is_deterministic = getattr(policy, "deterministic", True)
     key_names = {*key_names, *(name for key in key_names for name in named.get(key, ()))}
@@ -381,6 +384,8 @@ def bound_columns(
         # A named marker may differ in name from its column, as in ``SET ssn = :other``. Use the
         # name of the column.
         names = sorted(named.get(column.name, ()))
+        if column.name in unknown and (names or not is_encrypted_column(column, column.name)):
+            return with_unknown_column(column)
         name = names[0] if names else column.name
         if len(names) > 1 and any(is_encrypted_column(column, other) for other in names):
             cql_type = _type_of_ambiguous(column, names)
@@ -392,6 +397,16 @@ def bound_columns(
         """Return True if the policy encrypts the column of `name`, which may be "in(column)"."""
         bare_name = name[3:-1] if name.startswith("in(") else name
         return policy.contains_column(ColDesc(*column[:2], bare_name))
+
+    def with_unknown_column(column: ColumnMetadata) -> ColumnMetadata:
+        """Return the marker `column` with a type that refuses values if a column is encrypted."""
+        # An encrypted column is a blob on the server, so the values of other types are no secrets.
+        if not _has_blob(column.type):
+            return column
+        columns = [ColDesc(*column[:2], name) for name in sorted(unknown[column.name])]
+        if is_complete and not any(map(policy.contains_column, columns)):
+            return column
+        return column._replace(type=_type_of_unknown(policy, column, columns))
 
     def guarded(column: ColDesc, server_type: CqlType) -> CqlType:
         return _guarded_type(policy, column, server_type)
@@ -414,6 +429,48 @@ def _type_of_ambiguous(column: ColumnMetadata, names: Sequence[str]) -> CqlType:
 
     def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
         return _failing_codec(codecs, column.type.cql_parameterized_type(), message)
+
+    return _make_subtype(column.type, build)
+
+
+def _has_blob(cql_type: CqlType) -> bool:
+    """Return True if a type is blob, or contains a blob."""
+    return issubclass(cql_type, BytesType) or any(map(_has_blob, cql_type.subtypes))
+
+
+def _type_of_unknown(
+    policy: Encryption, column: ColumnMetadata, columns: Sequence[ColDesc]
+) -> CqlType:
+    """Return a type for a named marker of which it is not known whether its values are encrypted.
+
+    :param column: the marker.
+    :param columns: the columns to one of which the values may belong. The codec raises an error for
+        each value while the policy encrypts one of them.
+    """
+
+    def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
+        plain_codec = codec_in_order(
+            column.type.build_codec(codecs, version, vectors), column.type, codecs
+        )
+
+        def encode(value: object) -> bytes:
+            # Ask the policy for each value, because columns may be added to the policy at any time.
+            encrypted = [place_of(other) for other in columns if policy.contains_column(other)]
+            if encrypted:
+                raise EncodeTypeError(
+                    f"it is not clear which column the values of :{column.name} belong to, and "
+                    f"{', '.join(encrypted)} must not be sent unencrypted: write ? for this marker"
+                )
+            return plain_codec.encode(value)
+
+        return codecs.from_functions(
+            plain_codec.cql_name,
+            encode,
+            plain_codec.decode,
+            fixed_size=plain_codec.fixed_size,
+            empty_is_value=plain_codec.empty_is_value,
+            empty=plain_codec.legacy_empty,
+        )
 
     return _make_subtype(column.type, build)
 

@@ -6,9 +6,11 @@ To encrypt the value, the driver must know the column.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from cassandra._patterns import pattern
 from cassandra.query.markers import tokens_of
 from cassandra.util.cql_text import unquoted
 
@@ -16,8 +18,18 @@ from cassandra.util.cql_text import unquoted
 _Columns: TypeAlias = "str | list[str]"
 
 _OPERATORS = frozenset("=<>!")
+_ARITHMETIC = frozenset("+-*/%")
 _OPENING = frozenset("([{")
 _CLOSING = frozenset(")]}")
+# These words may be in front of a bracket. Other names in front of a bracket are those of functions
+# (and of tables, before their columns).
+_NOT_FUNCTIONS = frozenset(
+    {"and", "between", "by", "distinct", "if", "in", "not", "select", "set", "values", "where"}
+)
+# After these words, a value is an element of a collection, or is compared with a vector or text.
+_BEFORE_OTHER_VALUES = frozenset({"contains", "key", "like", "of"})
+# The name of a marker. A word of `tokens_of` may continue with a sign or a dot, as in ``:x+1``.
+_NAME = pattern(r"\w+")
 
 
 class _List(NamedTuple):
@@ -28,11 +40,26 @@ class _List(NamedTuple):
         arguments of a function.
     :param has_rows: True for ``IN (...)``: each value in the brackets is for all of the columns.
     :param start: the index of the bracket among the tokens.
+    :param has_parts: True if the values are known to be no whole values of a column: they are the
+        arguments of a function, or parts of a collection or tuple.
     """
 
     columns: _Columns | None
     has_rows: bool
     start: int
+    has_parts: bool
+
+
+class MarkersOfColumns(NamedTuple):
+    """What a query string says about its named markers.
+
+    :param columns: see `columns_of_named_markers`.
+    :param unknown: the markers of which at least one value may be that of a column, but it is not
+        known of which one. For each, it has all names in the statement that may be the column's.
+    """
+
+    columns: dict[str, set[str]]
+    unknown: dict[str, set[str]]
 
 
 def columns_of_named_markers(query: str) -> dict[str, set[str]]:
@@ -43,89 +70,214 @@ def columns_of_named_markers(query: str) -> dict[str, set[str]]:
 
     :param query: the query string.
     """
-    columns: dict[str, set[str]] = {}
-    # Servers convert names without quotes to lower case.
-    tokens = [text if text.startswith('"') else text.lower() for _, text in tokens_of(query)]
-    lists: list[_List] = []  # the open brackets
-    # The number of values before the current token in the innermost open bracket.
-    value_number = 0
-    numbers: list[int] = []  # `value_number` of each outer bracket, outermost first
-    starts: dict[int, int] = {}  # closing index -> opening index
-    for index, token in enumerate(tokens):
-        if token in _OPENING:
-            lists.append(_list_at(tokens, index, lists, starts))
-            numbers.append(value_number)
-            value_number = 0
-        elif token in _CLOSING and lists:
-            starts[index] = lists.pop().start
-            value_number = numbers.pop()
-        elif token == ",":
-            value_number += 1
-        elif token == ":" and 0 < index < len(tokens) - 1:
-            before = tokens[index - 1]
-            if before not in ("(", ","):  # the operand of an operator: ``a = :x``, ``a IN :x``
-                name = _compared(tokens, index - 1, starts)
-                if name is not None and before == "in":
-                    name = f"in({name if isinstance(name, str) else ','.join(name)})"
-            # A marker in an expression, as in ``(:x + 1)``, is not the column's value.
-            elif not lists or tokens[index + 2 : index + 3] not in ([","], [")"]):
-                continue
-            else:  # a value in brackets: ``VALUES (:x, :y)``, ``a IN (:x, :y)``
-                name, has_rows, _ = lists[-1]
+    return _Scan(query).columns
+
+
+def markers_of_columns(query: str, names: Sequence[str]) -> MarkersOfColumns:
+    """Return the columns of named markers, and the markers whose column is not known.
+
+    :param query: the query string.
+    :param names: the names that the server has given to all markers, in order.
+    """
+    scan = _Scan(query)
+    if "?" in scan.tokens:
+        # The server gives a ``?`` the name of its column, which may be the name of another marker.
+        # ScyllaDB describes a named marker once, however often it is in the statement.
+        described = Counter(names)
+        for name, count in scan.counts.items():
+            if described[name] > count or (described[name] and count > 1):
+                scan.columns.setdefault(name, set()).add(name)
+    candidates: set[str] = set()
+    if scan.unknown:
+        for token in scan.tokens:
+            if _is_name(token):
+                candidates.update((unquoted(token), *token.split(".")))
+    return MarkersOfColumns(scan.columns, dict.fromkeys(scan.unknown, candidates))
+
+
+class _Scan:
+    """Reads a query string.
+
+    :param query: the query string.
+    """
+
+    def __init__(self, query: str) -> None:
+        # Servers convert names without quotes to lower case.
+        self.tokens = [
+            text if text.startswith('"') else text.lower() for _, text in tokens_of(query)
+        ]
+        self.columns: dict[str, set[str]] = {}
+        self.unknown: set[str] = set()
+        # How often each named marker is in the statement.
+        self.counts: Counter[str] = Counter()
+        # Maps the index of a closing bracket to the index of its opening bracket.
+        self._starts: dict[int, int] = {}
+        # Maps the index of the "and" of ``a BETWEEN 1 AND 2`` to the index of the "between".
+        self._betweens: dict[int, int] = {}
+        # The rows of a transaction: ``x`` in ``LET x = (SELECT ...)``.
+        self._rows = {
+            row for let, row in zip(self.tokens, self.tokens[1:], strict=False) if let == "let"
+        }
+        self._read()
+
+    def _read(self) -> None:
+        """Find the columns of all markers."""
+        tokens = self.tokens
+        lists: list[_List] = []  # the open brackets
+        # The number of values before the current token in the innermost open bracket.
+        value_number = 0
+        numbers: list[int] = []  # `value_number` of each outer bracket, outermost first
+        between: dict[int, int] = {}  # number of open brackets -> index of the latest "between"
+        for index, token in enumerate(tokens):
+            if token in _OPENING:
+                lists.append(self._list_at(index, lists))
+                numbers.append(value_number)
+                value_number = 0
+            elif token in _CLOSING and lists:
+                between.pop(len(lists), None)
+                self._starts[index] = lists.pop().start
+                value_number = numbers.pop()
+            elif token == ",":
+                value_number += 1
+            elif token == "between":
+                between[len(lists)] = index
+            elif token == "and" and len(lists) in between:
+                self._betweens[index] = between.pop(len(lists))
+            elif token == ":" and 0 < index < len(tokens) - 1 and _is_name(tokens[index + 1]):
+                self._read_marker(index, lists[-1] if lists else None, value_number)
+
+    def _read_marker(self, index: int, brackets: _List | None, value_number: int) -> None:
+        """Find the column of the marker whose colon is at `index`.
+
+        :param brackets: the innermost open brackets.
+        :param value_number: the number of values before the marker in these brackets.
+        """
+        tokens = self.tokens
+        word = tokens[index + 1]
+        is_quoted = word.startswith('"')
+        name_match = None if is_quoted else _NAME.match(word)
+        marker = name_match[0] if name_match is not None else unquoted(word)
+        self.counts[marker] += 1
+        last = self._before_casts(index - 1)
+        before = tokens[last] if last >= 0 else ""
+        after = tokens[index + 2] if index + 2 < len(tokens) else ""
+        # A marker in an expression, as in ``(:x + 1)``, is not the column's value. An encrypted
+        # column is a blob, and there are no expressions of blobs.
+        if (brackets is not None and brackets.has_parts) or (
+            before in _ARITHMETIC or (marker != word and not is_quoted)
+        ):
+            return
+        name: _Columns | None = None
+        if before not in ("(", ","):  # the operand of an operator: ``a = :x``, ``a IN :x``
+            if before in _BEFORE_OTHER_VALUES or self._has_part_on_left(last):
+                return
+            name = self._compared(last)
+            if name is not None and before == "in":
+                name = f"in({name if isinstance(name, str) else ','.join(name)})"
+        elif brackets is not None:  # a value in brackets: ``VALUES (:x, :y)``, ``a IN (:x, :y)``
+            if after in _ARITHMETIC or (
+                brackets.columns is None and self._has_part_on_left(brackets.start - 1)
+            ):
+                return
+            if after in (",", ")"):
+                name = brackets.columns
                 # In a bracket of ``IN``, each value is for all columns. In other brackets, each
                 # column has a separate value.
-                if isinstance(name, list) and not has_rows:
+                if isinstance(name, list) and not brackets.has_rows:
                     name = name[value_number] if value_number < len(name) else None
-            if name is not None:
-                text = name if isinstance(name, str) else f"({','.join(name)})"
-                columns.setdefault(unquoted(tokens[index + 1]), set()).add(text)
-    return columns
-
-
-def _list_at(
-    tokens: Sequence[str], index: int, lists: Sequence[_List], starts: Mapping[int, int]
-) -> _List:
-    """Return the `_List` of the bracket that opens at `index`.
-
-    :param lists: the open brackets around this bracket.
-    :param starts: maps the index of a closing bracket to the index of its opening bracket.
-    """
-    columns: _Columns | None = None
-    has_rows = False
-    if tokens[index] == "(" and index > 0:
-        before = tokens[index - 1]
-        if before in ("(", ","):
-            # This is one of the tuples of ``(a, b) IN ((:x, :y), ...)``.
-            if lists and lists[-1].has_rows:
-                columns = lists[-1].columns
+        if name is None:
+            self.unknown.add(marker)
         else:
-            columns = _compared(tokens, index - 1, starts)
-            has_rows = before == "in"
-    return _List(columns, has_rows, index)
+            text = name if isinstance(name, str) else f"({','.join(name)})"
+            self.columns.setdefault(marker, set()).add(text)
 
+    def _list_at(self, index: int, lists: Sequence[_List]) -> _List:
+        """Return the `_List` of the bracket that opens at `index`.
 
-def _compared(tokens: Sequence[str], last: int, starts: Mapping[int, int]) -> _Columns | None:
-    """Return the columns that the operator ending at `last` compares with or assigns to.
+        :param lists: the open brackets around this bracket.
+        """
+        tokens = self.tokens
+        outer = lists[-1] if lists else None
+        if tokens[index] != "(" or (outer is not None and outer.has_parts):
+            return _List(None, False, index, has_parts=True)
+        last = self._before_casts(index - 1)
+        if last < 0:
+            return _List(None, False, index, has_parts=False)
+        before = tokens[last]
+        if before in ("(", ","):
+            if outer is None:
+                return _List(None, False, index, has_parts=False)
+            # This is one of the tuples of ``(a, b) IN ((:x, :y), ...)``, or the value of a column
+            # is a tuple. But the brackets of ``(:x)`` may just enclose the value.
+            has_one_value = tokens[index + 1 : index + 2] == [":"] and (
+                tokens[index + 3 : index + 4] == [")"]
+            )
+            columns = outer.columns if outer.has_rows else None
+            has_parts = columns is None and not has_one_value and tokens[index + 1] != "("
+            return _List(columns, False, index, has_parts)
+        if _is_name(before) and before not in _NOT_FUNCTIONS and last == index - 1:
+            return _List(None, False, index, has_parts=True)
+        return _List(self._compared(last), before == "in", index, has_parts=False)
 
-    :param tokens: the tokens of the statement.
-    :param last: the index of the operator's last token.
-    :param starts: maps the index of a closing bracket to the index of its opening bracket.
-    :returns: None if no operator ends at `last`, or if its left side is not a column.
-    """
-    # ``(a, b) VALUES (:x, :y)`` has the same form as ``(a, b) = (:x, :y)``, so treat VALUES as an
-    # operator.
-    if tokens[last] in ("in", "values"):
-        last -= 1
-    else:
+    def _before_casts(self, last: int) -> int:
+        """Return the index of the last token before the type casts that end at `last`.
+
+        A value follows, so a closing bracket in front of it can only be that of a cast, as in
+        ``(blob) :x``.
+        """
+        while last >= 0 and self.tokens[last] == ")" and last in self._starts:
+            last = self._starts[last] - 1
+        return last
+
+    def _has_part_on_left(self, last: int) -> bool:
+        """Return True if the operator that ends at `last` has a part of a collection on its left.
+
+        In ``m[?] = :x`` and ``n += :x``, the value is not the value of a whole column.
+        """
+        left = self._left_of(last)
+        return left >= 0 and self.tokens[left] in ("]", "+", "-")
+
+    def _left_of(self, last: int) -> int:
+        """Return the index of the last token on the left side of the operator that ends at `last`.
+
+        :returns: -1 if no operator ends at `last`.
+        """
+        tokens = self.tokens
+        last = self._betweens.get(last, last)
+        if last < 0:
+            return -1
+        # ``(a, b) VALUES (:x, :y)`` has the same form as ``(a, b) = (:x, :y)``, so treat VALUES as
+        # an operator.
+        if tokens[last] == "values":
+            return last - 1
+        if tokens[last] in ("in", "between"):
+            return last - 2 if tokens[last - 1 : last] == ["not"] else last - 1
         end = last
         while last > 0 and tokens[last] in _OPERATORS:
             last -= 1
-        if last == end:
+        return -1 if last == end else last
+
+    def _compared(self, last: int) -> _Columns | None:
+        """Return the columns that the operator ending at `last` compares with or assigns to.
+
+        :returns: None if no operator ends at `last`, or if its left side is not a column.
+        """
+        tokens = self.tokens
+        left = self._left_of(last)
+        if left < 0:
             return None
-    if last < 0:
-        return None
-    if tokens[last] == ")" and last in starts:
-        return [unquoted(token) for token in tokens[starts[last] + 1 : last] if token != ","]
-    # In ``m[?] = :x`` and ``n += :x``, the value is not the value of a whole column.
-    is_name = tokens[last].startswith('"') or tokens[last].replace("_", "a")[0].isalnum()
-    return unquoted(tokens[last]) if is_name else None
+        token = tokens[left]
+        if token == ")" and left in self._starts:
+            names = tokens[self._starts[left] + 1 : left]
+            return [self._column_of(name) for name in names if name != ","]
+        return self._column_of(token) if _is_name(token) else None
+
+    def _column_of(self, token: str) -> str:
+        """Return the name of a column. In a transaction, ``x.a`` may be column ``a`` of a row."""
+        row, dot, name = token.partition(".")
+        return name if dot and row in self._rows else unquoted(token)
+
+
+def _is_name(token: str) -> bool:
+    """Return True if a token is a name, a keyword or a number."""
+    return token.startswith('"') or token.replace("_", "a")[0].isalnum()

@@ -18,7 +18,7 @@ from cassandra.cqltypes.scalars import BytesType
 from cassandra.protocol.column_specs import ResultMetadata
 from cassandra.protocol.converted import bound_columns as converted_columns, converting
 from cassandra.protocol.encrypted import bound_columns, decrypting
-from cassandra.query.named_markers import columns_of_named_markers
+from cassandra.query.named_markers import markers_of_columns
 from cassandra.query.settings import SETTINGS, StatementSettings
 from cassandra.query.write_times import bind_plan_of
 
@@ -320,12 +320,17 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         # The type of a column in the plan encodes its values. Replace the types of encrypted
         # columns, and then the types of columns that have a converter.
         if self.column_encryption_policy is not None:
+            named = (
+                markers_of_columns(self.query_string, [column.name for column in columns])
+                if ":" in self.query_string
+                else ()
+            )
             columns = bound_columns(
                 columns,
                 self.column_encryption_policy,
                 self._is_followed,
                 self._key_names,
-                columns_of_named_markers(self.query_string) if ":" in self.query_string else {},
+                *named,
             )
         converters = self.codecs.converters if self.codecs is not None else None
         if converters is not None and not is_plain:

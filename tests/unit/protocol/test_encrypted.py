@@ -451,6 +451,58 @@ def test_named_markers_are_encrypted_as_their_columns(implementation: Implementa
         plan_of(implementation, markers, key=()).bind((b"x",), version=4)
 
 
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_values_of_unknown_columns_are_refused(
+    implementation: Implementation, is_complete: bool
+) -> None:
+    """A named marker whose column is not known may belong to an encrypted column.
+
+    :param is_complete: whether no column can be added to the policy later.
+    """
+    policy = ReversingPolicy()
+    blobs = ListType.apply_parameters((BytesType,))
+    unknown = {"x": ["y", "c", "d"], "n": ["c"], "plain": ["d", "y"], "c": ["c"], "twice": ["c"]}
+    named = {"twice": ["c"]}
+
+    def bind(name: str, cql_type: Any, value: Any) -> Any:
+        markers = [ColumnMetadata("ks", "t", name, cql_type)]
+        bound = bound_columns(markers, policy, is_complete, named=named, unknown=unknown)
+        return plan_of(implementation, bound, key=()).bind((value,), version=4).values()
+
+    for name, cql_type, value in [
+        ("x", BytesType, b"secret"),
+        ("x", blobs, [b"secret"]),
+        ("twice", BytesType, 5),  # in one position, it belongs to the column "c"
+    ]:
+        with pytest.raises(
+            EncodeTypeError, match=rf":{name} belong to, and ks\.t\.c must not .*: write \?"
+        ) as info:
+            bind(name, cql_type, value)
+        assert "secret" not in str(info.value)
+    # An encrypted column is a blob, so numbers are not encrypted.
+    assert bind("n", Int32Type, 5) == [b"\0\0\0\5"]
+    # The statement names no encrypted column.
+    assert bind("plain", BytesType, b"x") == [b"x"]
+    # The marker has the name of an encrypted column.
+    assert bind("c", BytesType, 5) == [policy.encrypt(column_of("c"), b"\0\0\0\5")]
+    assert bind("x", BytesType, None) == [None]
+
+
+def test_values_of_unknown_columns_are_refused_once_a_column_is_encrypted(
+    implementation: Implementation,
+) -> None:
+    """A policy may encrypt further columns without notice."""
+    policy = ReversingPolicy()
+    policy.columns = {}
+    markers = [ColumnMetadata("ks", "t", "x", BytesType)]
+    bound = bound_columns(markers, policy, is_complete=False, unknown={"x": ["d"]})
+    plan = plan_of(implementation, bound, key=())
+    assert plan.bind((b"x",), version=4).values() == [b"x"]
+    policy.columns = {"d": Int32Type}
+    with pytest.raises(EncodeTypeError, match=r"ks\.t\.d must not be sent unencrypted"):
+        plan.bind((b"x",), version=4)
+
+
 def test_keys_in_tuples_and_lists_are_refused_by_a_random_cipher(
     implementation: Implementation,
 ) -> None:

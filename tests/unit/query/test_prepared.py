@@ -207,6 +207,38 @@ def test_a_policy_that_is_assigned_later_encrypts() -> None:
     assert statement.bind((1, b"a")).values[1] == b"a"
 
 
+@pytest.mark.parametrize(
+    ("query", "names", "is_refused"),
+    [
+        ("UPDATE ks.t SET b = (blob) :other WHERE a = :id", ["other", "id"], False),
+        ("INSERT INTO ks.t (a, b) VALUES (:id, (blob) :other)", ["id", "other"], False),
+        ("SELECT a FROM ks.t WHERE b BETWEEN :other AND 0xff", ["other"], False),
+        ("SELECT a FROM ks.t WHERE :other = b", ["other"], True),
+        ("UPDATE ks.t SET b = ?, c = :b WHERE a = 1", ["b", "b"], True),
+    ],
+)
+def test_values_of_named_markers_are_encrypted_or_refused(
+    query: str, names: list[str], is_refused: bool
+) -> None:
+    """No value of an encrypted column is sent in clear, whatever the text of the statement is."""
+    column = ColDesc("ks", "t", "b")
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(column, AES256_KEY, "blob")
+    columns = [
+        ColumnMetadata("ks", "t", name, Int32Type if name == "id" else BytesType) for name in names
+    ]
+    statement = PreparedStatement(
+        columns, b"id", None, query, "ks", 4, None, None, column_encryption_policy=policy
+    )
+    values = [1 if name == "id" else b"secret" for name in names]
+    if is_refused:
+        with pytest.raises(TypeError, match="marker"):
+            statement.bind(values)
+    else:
+        encrypted = statement.bind(values).values[names.index("other")]
+        assert policy.decrypt(column, encrypted) == b"secret"
+
+
 def test_a_policy_that_cannot_be_applied_is_not_assigned() -> None:
     """If the new policy raises an error, the statement keeps its old policy, which is None here."""
 
