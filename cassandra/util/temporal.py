@@ -6,6 +6,7 @@ The classes of the module datetime cover less: years 1 to 9999, and microseconds
 from __future__ import annotations
 
 import datetime
+import operator
 from collections.abc import Callable
 from functools import total_ordering
 from typing import TYPE_CHECKING, Any
@@ -86,6 +87,21 @@ def datetime_or_millis(timestamp_ms: int) -> datetime.datetime | MillisTimestamp
 _MOST_SECONDS = 253_402_300_800
 
 
+def python_number(number: Any) -> Any:
+    """Return a number of NumPy as an int or a float, and any other object unchanged.
+
+    NumPy's numbers keep their size in calculations: an int32 of seconds overflows as microseconds,
+    and a float32 is rounded.
+
+    :param number: the number.
+    """
+    try:
+        return operator.index(number)
+    except TypeError:  # not an integer
+        is_float = getattr(getattr(number, "dtype", None), "kind", None) == "f"
+        return float(number) if is_float and number.ndim == 0 else number
+
+
 def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
     """Return the naive UTC datetime of `timestamp` seconds since 1970.
 
@@ -95,6 +111,7 @@ def datetime_from_timestamp(timestamp: float) -> datetime.datetime:
     :param timestamp: seconds; negative before 1970.
     :raises OverflowError: if the time is outside the years 1 to 9999.
     """
+    timestamp = python_number(timestamp)
     if abs(timestamp) > _MOST_SECONDS:
         raise OverflowError(
             f"{timestamp!r} seconds since 1970 are a moment outside the years 1 to 9999"

@@ -7,7 +7,7 @@ import uuid
 import warnings
 
 from cassandra._imports import import_module
-from cassandra.util.temporal import DATETIME_EPOC, ms_timestamp_from_datetime
+from cassandra.util.temporal import DATETIME_EPOC, ms_timestamp_from_datetime, python_number
 
 # The number of 100 ns ticks from 1582-10-15, the epoch of version 1 UUIDs (RFC 4122, 4.1.4), to
 # 1970-01-01.
@@ -74,9 +74,10 @@ def _uuid_ticks(time_arg: float | datetime.datetime | uuid.UUID) -> int:
             f"a time is a datetime, or a number of seconds since 1970, not {time_arg!r} of type "
             f"{type(time_arg).__name__}"
         )
-    if isinstance(time_arg, int):
-        return time_arg * 10_000_000 + _EPOCH_TICKS
-    return int(time_arg * 1_000_000) * 10 + _EPOCH_TICKS
+    seconds = python_number(time_arg)
+    if isinstance(seconds, int):
+        return seconds * 10_000_000 + _EPOCH_TICKS
+    return int(seconds * 1_000_000) * 10 + _EPOCH_TICKS
 
 
 def uuid_from_time(

@@ -5,8 +5,11 @@ from __future__ import annotations
 import datetime
 import uuid
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+import numpy
 import pytest
 
 from cassandra import util
@@ -35,6 +38,37 @@ def test_a_time_uuid_contains_time_node_and_clock_sequence() -> None:
             util.uuid_from_time(0, **arguments)
     with pytest.raises(ValueError, match="outside the times"):
         util.uuid_from_time(-(10**12))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("type_name", "seconds"),
+    [
+        *(
+            (name, 1_700_000_000)
+            for name in ("int32", "uint32", "int64", "uint64", "float32", "float64", "longdouble")
+        ),
+        ("int8", -100),
+        ("uint8", 200),
+        ("int16", -30_000),
+        ("float16", 1000.5),
+        ("float64", 1_700_000_000.25),
+    ],
+)
+def test_seconds_may_be_numbers_of_numpy(type_name: str, seconds: float) -> None:
+    """The result is that of the same number in Python: NumPy's numbers could overflow."""
+    number: Any = getattr(numpy, type_name)(seconds)
+    values: tuple[Any, ...] = (number, numpy.array(number))
+    for value in values:
+        assert util.min_uuid_from_time(value) == util.min_uuid_from_time(seconds)
+        assert util.max_uuid_from_time(value) == util.max_uuid_from_time(seconds)
+        assert util.uuid_from_time(value, 1, 2) == util.uuid_from_time(seconds, 1, 2)
+        assert util.datetime_from_timestamp(value) == util.datetime_from_timestamp(seconds)
+
+
+@pytest.mark.parametrize("seconds", [Decimal("1700000000.25"), Fraction(6_800_000_001, 4)])
+def test_exact_seconds(seconds: Any) -> None:
+    assert util.min_uuid_from_time(seconds) == util.min_uuid_from_time(1_700_000_000.25)
 
 
 @pytest.mark.parametrize(
