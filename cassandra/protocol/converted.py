@@ -77,8 +77,12 @@ _Build: TypeAlias = "Callable[[CodecModule, int, str], Codec]"
 
 
 def is_converted(cql_type: CqlType) -> bool:
-    """Return True if the type has a converter, so that its values may be of any Python class."""
-    return "native_type" in cql_type.__dict__
+    """Return True if the type has a converter, so that its values may be of any Python class.
+
+    The column may be encrypted: then the converter belongs to the type of the decrypted values.
+    """
+    decrypted_type = cql_type.__dict__.get("plain_type", cql_type)
+    return "native_type" in decrypted_type.__dict__
 
 
 def _make_subtype(parent: CqlType, build: _Build | None = None, **attributes: object) -> CqlType:

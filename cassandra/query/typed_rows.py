@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, TypeVar
 
 from cassandra._bounded import Bounded, text_size
 from cassandra.cqltypes.scalars import SCALARS
+from cassandra.protocol.converted import is_converted
 
 if TYPE_CHECKING:
     from cassandra.protocol.column_specs import ResultMetadata
@@ -112,11 +113,11 @@ class TypedRows:
             MOST_MAKERS, _MOST_MAKER_BYTES
         )
 
-    def rows_of(self, metadata: ResultMetadata, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def rows_of(self, metadata: ResultMetadata, rows: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Return `rows` as instances of the class.
 
         :param metadata: the metadata of the result, with the columns' names and types.
-        :param rows: tuples with a value for each column.
+        :param rows: tuples with a value for each column. `LazyProtocolHandler` passes an iterator.
         :raises TypeError: if a column and its field do not fit each other. The message names both.
         :raises ValueError: if a value does not fit the annotation. For example, no member of an
             enum has this value. The message names the row and the column.
@@ -131,13 +132,20 @@ class TypedRows:
             size = _MAKER_BYTES + _COLUMN_BYTES * len(metadata.columns) + 3 * text_size(key)
             make_rows = self._makers.keep(key, make_rows, size)
         # If a row fails, the iterator's position shows which row it was. Counting rows would slow
-        # down every row.
-        iterator = iter(rows)
+        # down every row, so only count those of an object without a length.
+        is_sized = isinstance(rows, collections.abc.Sized)
+        numbers = itertools.count()
+        iterator = iter(rows) if is_sized else (row for row, _ in zip(rows, numbers, strict=False))
         try:
             return make_rows(iterator)
         except _Misfit as error:
-            row = len(rows) - 1 - operator.length_hint(iterator)
-            raise ValueError(f"row {row}, {error}") from error.__cause__
+            # Here `count` is the number of rows up to the one that failed.
+            count = (
+                len(rows) - operator.length_hint(iterator)
+                if isinstance(rows, collections.abc.Sized)
+                else next(numbers)
+            )
+            raise ValueError(f"row {count - 1}, {error}") from error.__cause__
 
     def __call__(self, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Make instances without converting values, because only the columns' names are known."""
@@ -518,9 +526,8 @@ def _conversion_for(
     :param field: the description of the class's field in error messages.
     :raises TypeError: if values of `cql_type` cannot be converted to `annotation`.
     """
-    # Only a type for which the application registered a converter has `native_type`. Do not convert
-    # the values that this converter returns.
-    if "native_type" in getattr(cql_type, "__dict__", ()):
+    # Do not convert the values that a converter of the application returns.
+    if is_converted(cql_type):
         return None
     annotation, allows_none = _unwrap_annotation(annotation)
     if annotation in (Any, object) or isinstance(annotation, typing.TypeVar):

@@ -43,9 +43,17 @@ from typing import (
 
 import pytest
 
+from cassandra.codecs import CodecRegistry, Converter
+from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
+from cassandra.cqltypes import BytesType, Int32Type
 from cassandra.cqltypes.parse import lookup_casstype
+from cassandra.policies import ColDesc
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.converted import converting
+from cassandra.protocol.encrypted import decrypting
+from cassandra.protocol.handler import LazyResultMessage
 from cassandra.protocol.messages.results import rows_result
+from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.typed_rows import typed_rows
 from cassandra.util import Date, Duration, Time
 from tests.conftest import Implementation
@@ -492,6 +500,67 @@ def test_errors_in_user_defined_types_name_row_column_and_field() -> None:
         match=r'^row 2, column "lamp": field "colour": .green. is the value of no member',
     ):
         factory.rows_of(metadata, [(1, ("red",)), (2, ("red",)), (3, ("green",)), (4, ("red",))])
+
+
+class Red(enum.Enum):
+    """The value 1 is its only member."""
+
+    RED = 1
+
+
+@pytest.mark.parametrize("is_iterator", [True, False])
+def test_errors_of_rows_without_a_length_name_the_row(
+    is_iterator: bool, implementation: Implementation
+) -> None:
+    """The rows of `LazyProtocolHandler` are an iterator or a generator, which has no length."""
+    row_type = make_dataclass("Row", [("v", Red)])
+    message = LazyResultMessage(RESULT_KIND_ROWS)
+    message.metadata = ResultMetadata([ColumnMetadata("ks", "t", "v", Int32Type)])
+    message.metadata._row_plan = implementation.rows.RowPlan(["v"], [Int32Type.codec()])
+    body = value(int32(1)) * 2 + value(int32(2)) + value(int32(1))
+    message.take_rows(body, 2)
+    read = message.parsed_rows if is_iterator else (row for row in message.parsed_rows)
+    assert typed_rows(row_type).rows_of(message.metadata, read) == [row_type(Red.RED)] * 2
+    assert message.decode(typed_rows(row_type)) == [row_type(Red.RED)] * 2
+    message.take_rows(body, 4)
+    with pytest.raises(ValueError, match=r'^row 2, column "v": 2 is the value of no member'):
+        message.decode(typed_rows(row_type))
+
+
+class Money:
+    """A class of an application, for which it has registered converters."""
+
+    def __init__(self, amount: str) -> None:
+        self.amount = amount
+
+
+@pytest.mark.parametrize("cql_type", ["text", "list<text>", "map<text, text>"])
+@pytest.mark.parametrize("is_for_column", [True, False])
+def test_values_of_converters_are_not_converted_in_encrypted_columns(
+    cql_type: str, is_for_column: bool
+) -> None:
+    """A field may be annotated with the class that a converter returns, also with encryption."""
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(ColDesc("ks", "t", "v"), b"k" * 32, cql_type)
+    registry = CodecRegistry()
+    converter: Converter[Any, Any] = Converter(
+        to_cql=lambda money: money.amount, from_cql=lambda _: Money("5")
+    )
+    annotation: Any = Money
+    plain: Any = {"text": "5", "list<text>": ["5"], "map<text, text>": {"5": "5"}}[cql_type]
+    if is_for_column:
+        registry.register_column("ks.t.v", converter)
+    else:
+        registry.register_type("text", converter)
+        if cql_type != "text":
+            annotation = list[Money] if cql_type == "list<text>" else dict[Money, Money]
+    server_columns = ResultMetadata([ColumnMetadata("ks", "t", "v", BytesType)])
+    metadata = converting(decrypting(server_columns, policy), registry.converters)
+    encrypted = policy.encode_and_encrypt(ColDesc("ks", "t", "v"), plain)
+    read = metadata.row_plan.tuples(value(encrypted), 0, 1)
+    (row,) = typed_rows(make_dataclass("Row", [("v", annotation)])).rows_of(metadata, read)
+    values = [row.v] if isinstance(row.v, Money) else [*row.v]
+    assert [amount.amount for amount in values] == ["5"]
 
 
 @pytest.mark.parametrize(
