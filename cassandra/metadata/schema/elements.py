@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._habits import COLUMN, add_habits
 from cassandra._imports import import_module
+from cassandra._patterns import pattern
+from cassandra.cqltypes.scalars import SCALARS
 from cassandra.util.cql_text import (
     cql_map,
     cql_string,
@@ -26,12 +29,40 @@ else:
 
 
 def _thawed(cql_type: str) -> str:
-    """Return `cql_type` without the outermost ``frozen<...>``.
+    """Return `cql_type` as CQL, without the outermost ``frozen<...>``.
 
     The server stores the types of arguments and results with ``frozen``, but CREATE FUNCTION and
     CREATE AGGREGATE reject ``frozen`` in these types.
     """
+    cql_type = _type_as_cql(cql_type)
     return cql_type[len("frozen<") : -1] if cql_type.startswith("frozen<") else cql_type
+
+
+# The names of types in a type's CQL. Strings are Java classes, and numbers the sizes of vectors.
+_TYPE_NAME = pattern(r"""'[^']*'|"(?:[^"]|"")*"|[^<>,\s]+""")
+_SCALARS = frozenset({"text", *(cls.typename for cls in SCALARS)})
+_CONTAINERS = frozenset({"frozen", "list", "map", "set", "tuple", "vector"})
+
+
+def _type_as_cql(cql_type: str) -> str:
+    """Return a type as servers read it: with quotes for user-defined types named like keywords.
+
+    Servers store ``frozen<json>`` for such a type, and refuse this in a statement.
+
+    :param cql_type: the type as the server stores it.
+    """
+
+    def protect(match: re.Match[str]) -> str:
+        name = match[0]
+        # A container without parameters is a user-defined type of this name.
+        is_known = name in _SCALARS or (
+            name in _CONTAINERS and cql_type.startswith("<", match.end())
+        )
+        if is_known or name[0] in "'\"" or name.isdecimal():
+            return name
+        return protect_type_or_function(name)
+
+    return _TYPE_NAME.sub(protect, cql_type)
 
 
 def _target_as_cql(target: str) -> str:
@@ -127,7 +158,7 @@ class ColumnMetadata(bases.ColumnBase):
 
     def as_cql(self) -> str:
         """Return the column as in CREATE TABLE: ``name type STATIC``."""
-        text = f"{maybe_escape_name(self.name)} {self.cql_type}"
+        text = f"{maybe_escape_name(self.name)} {_type_as_cql(self.cql_type)}"
         # The grammar requires this order: STATIC, then MASKED WITH.
         if self.is_static:
             text += " static"
@@ -270,8 +301,7 @@ class UserType:
         :param formatted: True writes each field on a separate line.
         """
         fields = [
-            # The types are CQL already, so they are not quoted.
-            f"{maybe_escape_name(name)} {cql_type}"
+            f"{maybe_escape_name(name)} {_type_as_cql(cql_type)}"
             for name, cql_type in zip(self.field_names, self.field_types, strict=True)
         ]
         newline, indent = ("\n", "    ") if formatted else ("", "")

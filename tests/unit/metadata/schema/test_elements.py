@@ -89,6 +89,50 @@ def test_types_and_functions_named_like_keywords_are_quoted() -> None:
 TABLE = TableMetadata("ks", "Orders")
 
 
+@pytest.mark.parametrize(
+    ("stored", "cql"),
+    [
+        ("frozen<json>", 'frozen<"json">'),
+        ("json", '"json"'),
+        ("map<text, frozen<list<frozen<key>>>>", 'map<text, frozen<list<frozen<"key">>>>'),
+        ("tuple<ttl, int, vector<type, 3>>", 'tuple<"ttl", int, vector<"type", 3>>'),
+        # These names are those of types, too.
+        ("frozen<list>", 'frozen<"list">'),
+        ("set<frozen<frozen>>", 'set<frozen<"frozen">>'),
+        # These types need no quotes, or have them already.
+        *(
+            (name, name)
+            for name in (
+                "int",
+                "text",
+                "varchar",
+                "timestamp",
+                "counter",
+                "frozen<address>",
+                'frozen<"Address">',
+                'map<text, frozen<"a<b, 1>">>',
+                "frozen<map<date, frozen<tuple<time, inet>>>>",
+                "vector<float, 1536>",
+                "'org.apache.cassandra.db.marshal.CompositeType(Int32Type, json)'",
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_user_defined_types_named_like_keywords_are_quoted(stored: str, cql: str) -> None:
+    """Servers store a type's name without quotes if it is a keyword that is not reserved."""
+    column = ColumnMetadata(TABLE, "c", stored)
+    assert (column.as_cql(), column.cql_type) == (f"c {cql}", stored)
+    assert UserType("ks", "t", ["f"], [stored]).as_cql_query() == f"CREATE TYPE ks.t (f {cql})"
+    thawed = cql[len("frozen<") : -1] if cql.startswith("frozen<") else cql
+    function = Function(
+        "ks", "f", [stored], ["a"], stored, "java", "return a;", called_on_null_input=True
+    )
+    assert function.as_cql_query().startswith(f"CREATE FUNCTION ks.f(a {thawed}) CALLED ")
+    assert f" RETURNS {thawed} LANGUAGE " in function.as_cql_query()
+    aggregate = Aggregate("ks", "a", [stored], "f", stored, None, None, stored)
+    assert aggregate.as_cql_query() == f"CREATE AGGREGATE ks.a({thawed}) SFUNC f STYPE {thawed}"
+
+
 def test_columns_are_written_as_in_create_table() -> None:
     """A column is written as in CREATE TABLE, with its mask."""
     mask = ColumnMask("system", "mask_inner", ("1", "null"))
