@@ -8,7 +8,7 @@ user-defined types and of their fields are written as hex digits.
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from cassandra._patterns import pattern
@@ -272,18 +272,28 @@ def python_to_cqltype(types: Iterable[Any]) -> str:
     return ", ".join(parts)
 
 
-def lookup_parameterized_cqltype(name: str) -> type[_CassandraType]:
+def _raise_key_error(name: str) -> Any:
+    raise KeyError(name)
+
+
+def lookup_parameterized_cqltype(
+    name: str, user_type: Callable[[str], type[_CassandraType]] = _raise_key_error
+) -> type[_CassandraType]:
     """Return the type class for a CQL name with its parameters, such as ``map<text, int>``.
 
-    :param name: the CQL name. A user-defined type is not found.
+    :param name: the CQL name.
+    :param user_type: called with each name that is no type of CQL, in quotes if the name has them;
+        returns the class of the user-defined type. By default, such names raise KeyError.
     :raises KeyError: if there is no type with this name.
     :raises ValueError: if the name cannot be parsed.
     """
-    (cql_type,) = _types_of_nodes(cqltype_to_python(name))
+    (cql_type,) = _types_of_nodes(cqltype_to_python(name), user_type)
     return cql_type
 
 
-def _types_of_nodes(nodes: Sequence[Any]) -> list[type[_CassandraType]]:
+def _types_of_nodes(
+    nodes: Sequence[Any], user_type: Callable[[str], type[_CassandraType]]
+) -> list[type[_CassandraType]]:
     """Return the types for names in the format of `cqltype_to_python`.
 
     In this format, a type's parameters follow its name as a list: ``["map", ["text", "int"]]``.
@@ -291,26 +301,31 @@ def _types_of_nodes(nodes: Sequence[Any]) -> list[type[_CassandraType]]:
     types: list[type[_CassandraType]] = []
     index = 0
     while index < len(nodes):
-        name, parameters = nodes[index].lower(), None
+        name, parameters = nodes[index], None
         if index + 1 < len(nodes) and isinstance(nodes[index + 1], list):
             parameters = nodes[index + 1]
             index += 1
         index += 1
-        types.append(_type_of_name(name, parameters))
+        types.append(_type_of_name(name, parameters, user_type))
     return types
 
 
-def _type_of_name(name: str, parameters: list[Any] | None) -> type[_CassandraType]:
+def _type_of_name(
+    name: str, parameters: list[Any] | None, user_type: Callable[[str], type[_CassandraType]]
+) -> type[_CassandraType]:
     """Return the type for one name with its parameters."""
+    lower_name = name.lower()
     if parameters is None:
-        return lookup_cqltype(name)
-    if name == "frozen":
-        (cql_type,) = _types_of_nodes(parameters)
+        return _by_cqlname[lower_name] if lower_name in _by_cqlname else user_type(name)
+    if lower_name == "frozen":
+        (cql_type,) = _types_of_nodes(parameters, user_type)
         return cql_type
-    if name == "vector":
+    if lower_name == "vector":
         *element, dimension = parameters
-        return lookup_cqltype(name).apply_parameters([*_types_of_nodes(element), dimension])
-    return lookup_cqltype(name).apply_parameters(_types_of_nodes(parameters))
+        return lookup_cqltype(lower_name).apply_parameters(
+            [*_types_of_nodes(element, user_type), dimension]
+        )
+    return lookup_cqltype(lower_name).apply_parameters(_types_of_nodes(parameters, user_type))
 
 
 def strip_frozen(cql: str) -> str:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cassandra.cqltypes.parse import lookup_cqltype
+from cassandra.cqltypes.base import codec_in_order
+from cassandra.cqltypes.parse import lookup_parameterized_cqltype
+from cassandra.cqltypes.udt import UserType
 from cassandra.protocol.bind import composite_key
+from cassandra.util.cql_text import unquoted
 
 if TYPE_CHECKING:
     from cassandra.metadata.cluster_metadata import Metadata
     from cassandra.metadata.host import Host
+    from cassandra.metadata.schema.keyspaces import KeyspaceMetadata
+    from cassandra.protocol.column_specs import CqlType
 
 NO_VALID_REPLICA = object()
 """The group of keys for which no replica is up and at a local distance (see `HostDistance`)."""
@@ -61,27 +66,30 @@ def group_keys_by_replica(
     :param keyspace: the name of the keyspace.
     :param table: the name of the table.
     :param keys: for each key, the values of the partition key's columns, in order.
-    :raises KeyError: if the keyspace or the table is not known.
+    :raises KeyError: if the keyspace or the table is not known, or a user-defined type of a column.
     :raises ValueError: if a key has the wrong number of values, or a value is out of range.
     :raises TypeError: if a value does not fit its column's type.
     """
     cluster = session.cluster
-    columns = cluster.metadata.keyspaces[keyspace].tables[table].partition_key
-    types = [lookup_cqltype(column.cql_type) for column in columns]
+    schema = cluster.metadata.keyspaces[keyspace]
+    columns = schema.tables[table].partition_key
+    # The protocol version makes no difference to the bytes. It is None before the cluster has
+    # connected: then pass 4.
+    version = cluster.protocol_version or 4
+    codecs = []
+    for column in columns:
+        cql_type = _type_named(column.cql_type, schema)
+        # The server computes the token from sets and maps in its own order.
+        codecs.append(codec_in_order(cql_type.codec(version), cql_type))
     grouped: dict[Any, list[Sequence[Any]]] = {}
     for key in keys:
         # Check the length here: the error of `zip` would name neither the table nor the key.
-        if len(key) != len(types):
+        if len(key) != len(codecs):
             raise ValueError(
-                f"the partition key of {keyspace}.{table} has {len(types)} columns, "
+                f"the partition key of {keyspace}.{table} has {len(codecs)} columns, "
                 f"but a key is {key!r}"
             )
-        # The protocol version makes no difference to the bytes. It is None before the cluster has
-        # connected: then pass 4.
-        parts = [
-            cql_type.serialize(value, cluster.protocol_version or 4)
-            for cql_type, value in zip(types, key, strict=True)
-        ]
+        parts = [codec.encode(value) for codec, value in zip(codecs, key, strict=True)]
         serialized = composite_key(parts)
         assert serialized is not None  # a partition key has at least one column
         replicas = cluster.metadata.get_replicas(keyspace, serialized, table=table)
@@ -93,6 +101,26 @@ def group_keys_by_replica(
         )
         grouped.setdefault(next(valid, NO_VALID_REPLICA), []).append(key)
     return grouped
+
+
+def _type_named(cql_type: str, schema: KeyspaceMetadata) -> CqlType:
+    """Return the `cassandra.cqltypes` class of a type.
+
+    :param cql_type: the type as CQL.
+    :param schema: the keyspace, with the user-defined types.
+    :raises KeyError: if a user-defined type is not known.
+    """
+
+    def user_type(name: str) -> CqlType:
+        described = schema.user_types[unquoted(name)]
+        return UserType.make_udt_class(
+            described.keyspace,
+            described.name,
+            described.field_names,
+            [_type_named(field_type, schema) for field_type in described.field_types],
+        )
+
+    return lookup_parameterized_cqltype(cql_type, user_type)
 
 
 # The values of HostDistance.LOCAL_RACK and LOCAL. This package must not import

@@ -7,7 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from cassandra.cqltypes import Int32Type, SetType, TupleType, UTF8Type
 from cassandra.metadata import NO_VALID_REPLICA, group_keys_by_replica
+from cassandra.metadata.schema.elements import UserType
 from cassandra.policies import HostDistance
 from tests.unit.metadata.placement.test_replication import create, host, metadata_of
 from tests.unit.metadata.placement.test_tablets import IDS, MIN, payload
@@ -30,7 +32,13 @@ def session_of(key_types: list[str]) -> tuple[Any, list[Any]]:
         partition_key=[SimpleNamespace(cql_type=key_type) for key_type in key_types]
     )
     # The schema has one keyspace with one table.
-    source = SimpleNamespace(object=lambda: SimpleNamespace(tables={"t": table}))
+    user_types = {
+        "inner": UserType("ks", "inner", ["n"], ["int"]),
+        "Outer": UserType("ks", "Outer", ["a", "b"], ["frozen<inner>", "text"]),
+    }
+    source = SimpleNamespace(
+        object=lambda: SimpleNamespace(tables={"t": table}, user_types=user_types)
+    )
     metadata._replace_schema(cast(Any, SimpleNamespace(sources={"ks": source})))
     for peer in hosts:
         peer.set_up()
@@ -90,3 +98,36 @@ def test_keys_of_several_columns_are_grouped() -> None:
         group_keys_by_replica(session, "ks", "t", [(1,)])
     with pytest.raises(KeyError):
         group_keys_by_replica(session, "nowhere", "t", keys)
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "value", "expected"),
+    [
+        ("frozen<tuple<int, text>>", (1, "a"), TupleType.apply_parameters((Int32Type, UTF8Type))),
+        ("frozen<set<int>>", [1, 3], SetType.apply_parameters((Int32Type,))),
+        # The bytes of a user-defined type are those of a tuple.
+        (
+            'frozen<"Outer">',
+            ((1,), "a"),
+            TupleType.apply_parameters((TupleType.apply_parameters((Int32Type,)), UTF8Type)),
+        ),
+    ],
+)
+def test_keys_of_types_with_parameters_are_grouped(
+    monkeypatch: pytest.MonkeyPatch, cql_type: str, value: Any, expected: Any
+) -> None:
+    """A column of the partition key may be a frozen collection, a tuple or a user-defined type."""
+    session, hosts = session_of([cql_type])
+    serialized = []
+
+    def get_replicas(keyspace: str, key: bytes, table: str) -> list[Any]:
+        serialized.append(key)
+        return hosts[:1]
+
+    monkeypatch.setattr(session.cluster.metadata, "get_replicas", get_replicas)
+    # The server computes the token of a set from its sorted elements.
+    key = [value[::-1]] if isinstance(value, list) else [value]
+    assert group_keys_by_replica(session, "ks", "t", [key]) == {hosts[0]: [key]}
+    assert serialized == [expected.to_binary(value, 4)]
+    with pytest.raises(KeyError, match="unknown"):
+        group_keys_by_replica(session_of(["frozen<unknown>"])[0], "ks", "t", [key])
