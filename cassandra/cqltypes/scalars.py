@@ -363,11 +363,16 @@ class EmptyType(_CassandraType):
 
 # All classes of this module that are types without parameters.
 SCALARS: tuple[Any, ...] = tuple(globals()[name] for name in __all__ if name.endswith("Type"))
-OPTIONS: dict[int, Any] = {vars(cls)["_option"]: cls for cls in SCALARS if "_option" in vars(cls)}
-"""Maps option ids (native_protocol_v5.spec, section 4.2.5.2) to the driver's type classes.
+TYPES_BY_OPTION: dict[int, Any] = {
+    vars(cls)["_option"]: cls for cls in SCALARS if "_option" in vars(cls)
+}
+"""Maps option ids (native_protocol_v5.spec, section 4.2.5.2) to type classes.
 
-Here the classes are not looked up by name: an application's class of the same name would be found.
+The classes are not looked up by name: an application's class of the same name would be found.
 """
+
+OPTIONS: dict[int, str] = {option: cls.__name__ for option, cls in TYPES_BY_OPTION.items()}
+"""Maps option ids to names of type classes."""
 
 public(*SCALARS)
 # Read `empty_binary_ok` here, before an application can change it. A class whose attribute is

@@ -16,7 +16,7 @@ import cassandra._impl as implementations
 from cassandra.cqltypes.base import CassandraTypeType
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType
 from cassandra.cqltypes.parse import lookup_casstype, pickled_type
-from cassandra.cqltypes.scalars import OPTIONS
+from cassandra.cqltypes.scalars import TYPES_BY_OPTION
 from cassandra.cqltypes.udt import UserType, with_subtypes
 from cassandra.errors import ProtocolError, UnknownContent
 from cassandra.limits import limits
@@ -124,7 +124,7 @@ class TypeReader:
         code = self.cursor.short()
         # Most columns have a type without parameters. The application's classes may have the names
         # of the driver's classes, so only custom types are looked up by name.
-        simple_type: CqlType | None = OPTIONS.get(code)
+        simple_type: CqlType | None = TYPES_BY_OPTION.get(code)
         if simple_type is not None:
             return simple_type
         read_composed_type = _COMPOSED.get(code)
@@ -220,7 +220,7 @@ _COMPOSED: dict[int, Callable[[TypeReader], CqlType]] = {
 
 TYPE_CODES: dict[int, Any] = {
     0x0000: CUSTOM_TYPE,
-    **OPTIONS,
+    **TYPES_BY_OPTION,
     0x0020: ListType,
     0x0021: MapType,
     0x0022: SetType,
