@@ -18,6 +18,8 @@ REASONS = {
     "aio/test_concurrent.py::test_an_error_is_not_held": COUNTS,
     "client/test_configuration.py::test_bad_settings_of_tls": MESSAGE,
     "cluster/test_response_future_head_start.py::test_results_are_not_kept": COUNTS,
+    "cqlengine/query/test_batch.py::test_a_batch_in_doubt_assigns_lists_of_inst": COUNTS,
+    "cqlengine/query/test_unexecuted.py::test_a_": COUNTS,
     "cqltypes/codecs/test_base.py::test_the_class_methods_go_the_same_way": ORDER,
     "cqltypes/codecs/test_base.py::test_written_and_read": ORDER,
     "cqltypes/codecs/test_big_numbers.py::": DIGITS,

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from weakref import ref
 
 from cassandra._forks import renew_in_child
 from cassandra.cqlengine.copies import IMMUTABLE_CLASSES, are_different
@@ -118,8 +119,8 @@ class Values(list[Any]):
     """
 
     __slots__ = (
-        "disputed", "explicit", "exposed", "failed", "in_flight", "options", "stored",
-        "stored_number", "unknown", "write_count",
+        "__weakref__", "disputed", "explicit", "exposed", "failed", "in_flight", "options",
+        "stored", "stored_number", "unknown", "write_count",
     )  # fmt: skip
 
     def __init__(self, values: Sequence[Any], stored: Sequence[Any] | None = None) -> None:
@@ -184,7 +185,11 @@ class Written(Values):
 class SavedState:
     """The state of an instance before its write was added to a batch.
 
-    If the batch fails, it restores this state. If it is executed again, it redoes the write.
+    If the batch fails, it restores this state. If it is executed again, it redoes the write. If the
+    application has dropped the instance, there is no state to restore.
+
+    The instance's options refer to the batch, so the batch must not refer to the instance: they
+    would form a cycle, which only the garbage collector frees.
 
     :param values: the values of the instance.
     :param mapping: the mapping of the instance's model.
@@ -192,12 +197,13 @@ class SavedState:
     """
 
     __slots__ = (
-        "_is_restored", "_mapping", "_other", "_write_count", "entry", "repeated", "values",
+        "_is_restored", "_mapping", "_other", "_write_count", "entry", "reference", "repeated",
         "write",
     )  # fmt: skip
 
     def __init__(self, values: Values, mapping: ColumnsOfModel, write: Written) -> None:
-        self.values = values
+        # Two writes of one instance have one weak reference.
+        self.reference = ref(values)
         self._mapping = mapping
         self.write = write
         self.entry: tuple[str, Sequence[Any]] | None = None  # the write's statement in the batch
@@ -213,9 +219,21 @@ class SavedState:
         # The instance's `write_count` when the batch was last executed; None before that.
         self._write_count: int | None = None
 
+    def release_batch(self, timestamp: int | None) -> None:
+        """Drop the reference to the batch that now holds this state, which would be a cycle.
+
+        :param timestamp: the timestamp of the write, which may be the batch's.
+        """
+        options = self.write.options
+        self.write.options = options.with_changes(
+            batch=None, timestamp=timestamp if options.timestamp is None else options.timestamp
+        )
+
     def begin_execution(self) -> None:
         """Record that the instance's write is in flight. Call this before the batch is sent."""
-        values = self.values
+        values = self.reference()
+        if values is None:
+            return
         self._write_count = values.write_count
         # If the row has counters, the stored values already include the change by the batch, so
         # later writes do not have to consider this write.
@@ -228,11 +246,14 @@ class SavedState:
 
         :param has_failed: True if the batch has failed; servers may still have executed it.
         """
+        values = self.reference()
+        if values is None:
+            return
         with _lock:
             if has_failed:
-                self.values.unknown |= self.write.in_doubt
-                _keep_failed(self.values, self._mapping, self.write)
-            _remove(self.values, self.write)
+                values.unknown |= self.write.in_doubt
+                _keep_failed(values, self._mapping, self.write)
+            _remove(values, self.write)
 
     def restore(self) -> None:
         """Restore the state before the write, unless the instance has it already."""
@@ -246,7 +267,9 @@ class SavedState:
 
     def _swap(self) -> None:
         """Exchange the state before the write and the state after the write."""
-        values, write = self.values, self.write
+        values, write = self.reference(), self.write
+        if values is None:
+            return
         other = self._other
         self._other = (
             values.stored, values.explicit, values.unknown, values.failed, values.stored_number,

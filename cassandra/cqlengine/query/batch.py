@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from typing import Any, NoReturn
+from weakref import ref
 
 from cassandra._habits import MAPPER_BATCH, add_habits, stack_level
 from cassandra._unknown_options import unknown_option
@@ -201,8 +202,9 @@ class BatchQuery(CompatBatchQuery):
         # The state that each written instance had before its write was added. These states are
         # restored if the batch fails.
         self._saved_states: list[SavedState] = []
-        # The values of instances whose writes are added to this batch (`hold`).
-        self._held_values: list[Values] = []
+        # Weak references to the values of instances whose writes are added to this batch (`hold`).
+        # The options of these values refer to the batch.
+        self._held_values: list[ref[Values]] = []
         self._under_way = 0  # how many executions have no response yet
         # True after a failure if servers may have executed the statements all the same.
         self._in_doubt = False
@@ -310,14 +312,15 @@ class BatchQuery(CompatBatchQuery):
         # If the batch has failed, it sends its statements again, together with the writes that
         # follow. So these writes must send only what differs from the batch's statements.
         self._redo_writes()
-        self._held_values.append(values)
+        self._held_values.append(ref(values))
 
     def _release_instances(self) -> None:
         """Remove this batch from the instances' options: later writes are sent directly."""
         held_values, self._held_values = self._held_values, []
-        for values in held_values:
+        for reference in held_values:
+            values = reference()
             # Skip an instance that the application has added to another batch in the meantime.
-            if values.options.batch is self:
+            if values is not None and values.options.batch is self:
                 values.options = values.options.with_changes(batch=None)
 
     def consistency(self, consistency: int) -> BatchQuery:
@@ -425,13 +428,14 @@ class BatchQuery(CompatBatchQuery):
 
         Servers may have executed the batch, and would add the elements once more.
         """
-        # The positions that the batch has already written, by the id of the instance's values.
+        # The positions that the batch has already written, by the id of the weak reference to the
+        # instance's values.
         written: dict[int, int] = {}
         # The new entries by the id of those that they replace. (Numbers of entries would change:
         # an execution removes its entries, and the application may set `queries`.)
         replacements: dict[int, _Entry] = {}
         for saved_state in self._saved_states:
-            key = id(saved_state.values)
+            key = id(saved_state.reference)
             earlier = written.get(key, 0)
             written[key] = earlier | saved_state.write.positions
             # An INSERT assigns lists anyway.

@@ -141,6 +141,8 @@ def execute_write(
     idempotent = is_repeatable and not is_conditional and is_idempotent(model, options)
     if options.batch is not None:
         options.batch.add_bound(text, values, is_conditional, connection, saved_state, idempotent)
+        if saved_state is not None:
+            saved_state.release_batch(timestamp_of(options, model.__mapping__.has_counter))
         return
     consistency = options.consistency if options.consistency is not None else model.__consistency__
     request = Request(text, values, connection, consistency=consistency, timeout=options.timeout)

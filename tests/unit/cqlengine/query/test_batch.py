@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import uuid
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -466,6 +467,21 @@ def test_a_batch_in_doubt_assigns_lists_when_it_is_executed_again(session: FakeS
     assert shelf.get_changed_columns() == ["steps"]
     shelf.save()
     assert session.last_statement == (add, [[4], 1])
+
+
+def test_a_batch_in_doubt_assigns_lists_of_instances_that_are_gone(session: FakeSession) -> None:
+    """The batch keeps what it needs of instances that the application has dropped."""
+    batch = BatchQuery(timestamp=5)
+    batch.warn_multiple_exec = False
+    shelf = shelf_in_batch(session, batch)
+    reference = weakref.ref(shelf)
+    del shelf
+    assert reference() is None
+    fail(session, batch.execute)
+    batch.execute()
+    assign = 'UPDATE ks.shelf USING TIMESTAMP ? SET "steps" = ? WHERE "id" = ?'
+    add = 'UPDATE ks.shelf USING TIMESTAMP ? SET "steps" = "steps" + ? WHERE "id" = ?'
+    assert entries_of(session) == [(assign, [5, [1, 2], 1]), (add, [5, [3], 1])]
 
 
 def test_lists_in_doubt_replace_their_own_statements(session: FakeSession) -> None:
