@@ -312,6 +312,13 @@ def _replication_faults(name: str, strategy: Any, nodes_by_dc: Counter[str]) -> 
     node_count = sum(nodes_by_dc.values())
     if name in _FIXED_REPLICATION_KEYSPACES:
         return
+    if has_no_replicas(strategy):
+        yield finding(
+            PROBLEM,
+            subject,
+            "has no replicas: each read and write of its rows fails",
+            "ALTER KEYSPACE with replicas in a data centre, then nodetool rebuild",
+        )
     if isinstance(strategy, SimpleStrategy):
         factor = strategy.replication_factor
         if len(nodes_by_dc) > 1:
@@ -344,6 +351,16 @@ def _replication_faults(name: str, strategy: Any, nodes_by_dc: Counter[str]) -> 
         is_login_at_risk = name == "system_auth" and 1 in factors
         if (sum(factors) == 1 or is_login_at_risk) and node_count > 1:
             yield _single_replica_finding(subject)
+
+
+def has_no_replicas(strategy: Any) -> bool:
+    """Return True if a replication strategy puts the rows of a keyspace on no node at all.
+
+    :param strategy: the strategy of the keyspace.
+    """
+    if isinstance(strategy, NetworkTopologyStrategy):
+        return not any(strategy.dc_replication_factors.values())
+    return isinstance(strategy, SimpleStrategy) and not strategy.replication_factor
 
 
 def _warn_of_too_few_nodes(

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from cassandra._misspelt import nearest
 from cassandra.cluster.session import Session
+from cassandra.doctor.checks import has_no_replicas
 from cassandra.doctor.findings import (
     NOTE,
     OK,
@@ -90,11 +91,28 @@ def keyspace(session: Session, name: str | None, local_dc: str | None) -> Iterat
         )
         return
     strategy = metadata.keyspaces[name].replication_strategy
+    if has_no_replicas(strategy):
+        yield finding(
+            PROBLEM,
+            subject,
+            "has no replicas: each read and write of its rows fails",
+            f"ALTER KEYSPACE {name} with replicas in a data centre, then nodetool rebuild",
+        )
+        return
     if isinstance(strategy, NetworkTopologyStrategy):
         factors = strategy.dc_replication_factors
         counts = ", ".join(f"{factor} in {dc}" for dc, factor in sorted(factors.items()))
         text = f"exists, with replicas: {counts}" if counts else "exists, without replicas"
-        known_dcs = {host.datacenter for host in metadata.all_hosts()}
+        known_dcs = {host.datacenter for host in metadata.all_hosts() if host.datacenter}
+        if known_dcs.isdisjoint(dc for dc, factor in factors.items() if factor):
+            yield finding(
+                PROBLEM,
+                subject,
+                f"has replicas only where no node is ({counts}), but "
+                f"{all_named('data centre', known_dcs)}: each read and write of its rows fails",
+                f"names of data centres are case-sensitive; ALTER KEYSPACE {name}",
+            )
+            return
         # If the cluster does not have this data centre at all, `local_datacenter` reports that.
         if local_dc is not None and local_dc in known_dcs and not factors.get(local_dc):
             yield finding(

@@ -260,6 +260,13 @@ NODES = Counter({"east": 3, "west": 1})
             [(WARNING, "east, west"), (WARNING, "nobody can log in")],
         ),
         ("ks", NetworkTopologyStrategy({"east": 3, "gone": 0}), []),
+        ("ks", NetworkTopologyStrategy({"east": 0, "west": 0}), [(PROBLEM, "has no replicas")]),
+        ("ks", NetworkTopologyStrategy({}), [(PROBLEM, "has no replicas")]),
+        (
+            "ks",
+            SimpleStrategy({"replication_factor": 0}),
+            [(PROBLEM, "has no replicas"), (WARNING, "east, west")],
+        ),
         (
             "system_auth",
             NetworkTopologyStrategy({"east": 1, "west": 1}),

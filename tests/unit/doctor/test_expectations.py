@@ -101,6 +101,26 @@ def test_a_keyspace_without_replicas_in_the_local_data_centre_is_a_problem(
     assert finding.level == OK
 
 
+@pytest.mark.parametrize(
+    ("factors", "text"),
+    [
+        ({"east": 0}, "has no replicas: each read and write of its rows fails"),
+        ({}, "has no replicas: each read and write of its rows fails"),
+        ({"East": 2, "east": 0}, "but the data centres are 'east', 'west'"),
+    ],
+)
+@pytest.mark.parametrize("local_dc", [None, "east"])
+def test_a_keyspace_without_any_replica_is_a_problem(
+    nodes: FakeCluster, session: Session, factors: dict[str, int], text: str, local_dc: str | None
+) -> None:
+    _keyspaces(nodes, empty=factors)
+    session.cluster.refresh_schema_metadata()
+    (finding,) = expectations.keyspace(session, "empty", local_dc)
+    assert finding.level == PROBLEM
+    assert text in finding.text
+    assert "ALTER KEYSPACE" in finding.do
+
+
 def test_a_quorum_that_is_down_is_a_warning(nodes: FakeCluster, session: Session) -> None:
     """If a node is down that LOCAL_QUORUM needs in the data centre, there is a warning."""
     host = session.cluster.metadata.get_host(nodes[0].address)
