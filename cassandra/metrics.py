@@ -285,10 +285,10 @@ class Metrics:
         .. versionadded:: 4.0
         """
         try:
-            core = self._cluster._core
+            metadata = self._cluster.metadata
         except ReferenceError:
             return 0
-        return sum(core.hosts.drains.values()) if core is not None else 0
+        return sum(metadata.engine_counts.drains.values())
 
     @property
     def tablet_hits(self) -> int:

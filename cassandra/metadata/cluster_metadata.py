@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from cassandra._habits import METADATA, add_habits
 from cassandra.metadata.host import Host
@@ -65,6 +66,21 @@ def _shard_of(host: Host, token: Token) -> int | None:
     return info.shard_id_from_token(token) if info is not None else None
 
 
+class EngineCounts:
+    """How often the engine has done something; these numbers outlive the engine.
+
+    They never decrease. The keys are weak, so that removed hosts disappear.
+    """
+
+    def __init__(self) -> None:
+        # The number of attempts to reach each host while it was down.
+        self.reconnections: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
+        # The number of times that each host has announced that it will stop soon.
+        self.drains: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
+        self.schema_reads = 0  # the number of readings of targets, including failed readings
+        self.failed_schema_reads = 0
+
+
 class Metadata(bases.MetadataBase):
     """The cluster's name, partitioner, hosts and schema.
 
@@ -101,6 +117,7 @@ class Metadata(bases.MetadataBase):
         # (members, the token map of these members); None before the first access. The map is valid
         # as long as `self.members` is the same object.
         self._token_map: tuple[RingMembers, TokenMap] | None = None
+        self.engine_counts = EngineCounts()
         self.schema: Schema = NO_SCHEMA
         # The keyspaces by name. The object of a keyspace is built when it is first accessed.
         self._keyspaces: LazyMapping[Any] = LazyMapping({}, object_of, _NO_KEYSPACES)

@@ -20,6 +20,7 @@ from cassandra.policies.balancing import HostDistance
 
 if TYPE_CHECKING:
     from cassandra.engine.happy_path import Attempt
+    from cassandra.metadata.cluster_metadata import EngineCounts
     from cassandra.metadata.endpoint import EndPoint
     from cassandra.metadata.host import Host
 
@@ -356,15 +357,18 @@ class ClusterGauges(NamedTuple):
     def of(cls, cluster: Any) -> ClusterGauges:
         """Read the gauges of a cluster. You may call this in any thread, at any time.
 
+        The numbers that never decrease stay after the cluster's shutdown.
+
         :param cluster: a `cassandra.cluster.Cluster` or `cassandra.aio.Cluster`.
         """
         core = cluster._core
         # Copy the list, because the event loop may open or close sessions at the same time.
         sessions = list(core.sessions) if core is not None else []
         metadata = cluster.metadata
+        counts = metadata.engine_counts
         throttler = cluster.request_throttler
         return cls(
-            hosts=tuple(_read_host_gauges(host, sessions, core) for host in metadata.all_hosts()),
+            hosts=tuple(_read_host_gauges(host, sessions, counts) for host in metadata.all_hosts()),
             sessions=len(sessions),
             prepared_statements=core.preparer.prepared_count if core is not None else 0,
             tablets=metadata.tablets.count,
@@ -373,12 +377,12 @@ class ClusterGauges(NamedTuple):
             is_connected=core is not None and core.control.connection is not None,
             throttled=throttler.waiting if throttler is not None else 0,
             refused=throttler.refused if throttler is not None else 0,
-            schema_reads=core.schema.reads if core is not None else 0,
-            failed_schema_reads=core.schema.failed_reads if core is not None else 0,
+            schema_reads=counts.schema_reads,
+            failed_schema_reads=counts.failed_schema_reads,
         )
 
 
-def _read_host_gauges(host: Host, sessions: Sequence[Any], core: Any) -> HostGauges:
+def _read_host_gauges(host: Host, sessions: Sequence[Any], counts: EngineCounts) -> HostGauges:
     """Read the gauges of one host, summed over all sessions."""
     pools = [pool for session in sessions for pool in session.pools_to(host)]
     connections = list(_open_connections(pools))
@@ -405,9 +409,9 @@ def _read_host_gauges(host: Host, sessions: Sequence[Any], core: Any) -> HostGau
         streams_free=sum(connection.streams.limit for connection in connections) - streams_in_use,
         orphans=orphans,
         waiting=sum(pool.waiting for pool in pools),
-        reconnections=core.hosts.reconnections.get(host, 0) if core is not None else 0,
+        reconnections=counts.reconnections.get(host, 0),
         draining=len(draining_connections),
-        graceful_disconnects=core.hosts.drains.get(host, 0) if core is not None else 0,
+        graceful_disconnects=counts.drains.get(host, 0),
         is_ignored=not pools and _is_ignored(host, sessions),
         is_given_up=host.state == "forced down",
     )

@@ -30,7 +30,7 @@ from prometheus_client.core import (
     HistogramMetricFamily,
     Metric,
 )
-from prometheus_client.registry import Collector, CollectorRegistry
+from prometheus_client.registry import Collector, CollectorRegistry, RestrictedRegistry
 
 from cassandra._habits import stack_level
 from cassandra._unknown_options import advise_options
@@ -38,6 +38,7 @@ from cassandra.observability.counters import (
     BUCKETS,
     ClusterGauges,
     Histogram,
+    HostGauges,
     RequestCounters,
     checked_cluster,
 )
@@ -90,11 +91,13 @@ class ClusterCollector(Collector):
         cluster.add_request_observer(self.counters)
 
     def describe(self) -> Iterator[Metric]:
-        """Return no metrics.
+        """Return all metrics without their values, from which the registry learns their names.
 
-        If this method did not exist, the registry would call `collect` to learn the metrics' names.
+        A registry asks only the collector that has registered a name for it. So the first collector
+        of a registry returns the metrics, and the other collectors return nothing, as in `collect`.
         """
-        return iter(())
+        collectors = _collectors_beside(self, is_registered=False)
+        return iter(()) if collectors and collectors[0] is not self else _metrics(())
 
     def collect(self) -> Iterator[Metric]:
         """Return the current metrics.
@@ -106,7 +109,10 @@ class ClusterCollector(Collector):
         # This must not be a generator: `_collectors_beside` searches the call stack for the
         # registry, so it must run while the registry is calling this method.
         collectors = _collectors_beside(self)
-        return iter(()) if collectors[0] is not self else _metrics(_read_sources(collectors))
+        if collectors[0] is not self:
+            return iter(())
+        sources = _read_sources(collectors)
+        return _metrics(sources) if sources else iter(())
 
 
 advise_options(ClusterCollector)
@@ -117,27 +123,38 @@ class _Source(NamedTuple):
 
     :param name: the value of the label ``cluster``.
     :param counters: the counters of the cluster's requests.
-    :param gauges: the cluster's current state; None after its shutdown. Otherwise alarms would
-        fire, because such a cluster has no control connection.
+    :param gauges: the cluster's current state, and further counters.
+    :param has_state: False after the cluster's shutdown: it has only counters then. Otherwise
+        alarms would fire, because such a cluster has no control connection.
     """
 
     name: str
     counters: RequestCounters
-    gauges: ClusterGauges | None
+    gauges: ClusterGauges
+    has_state: bool
 
 
-def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
-    """Return all `ClusterCollector` objects of the registry that is collecting now.
+def _collectors_beside(
+    collector: ClusterCollector, is_registered: bool = True
+) -> list[ClusterCollector]:
+    """Return all `ClusterCollector` objects of the registry that is calling a method of one.
 
-    The objects are in the order of their registration, and include `collector`.
+    The objects are in the order of their registration.
+
+    :param collector: the collector whose method is called.
+    :param is_registered: True if `collector` belongs to the objects that are returned; False if the
+        registry is about to register it.
     """
     # A collector does not know its registry, so search the call stack for the registry that has
-    # called `collect`. Frame 0 is this function, frame 1 is `collect`, and frame 2 its caller.
+    # called the method. Frame 0 is this function, frame 1 is the method, and frame 2 its caller.
     frame: FrameType | None = sys._getframe(2)
     for _ in range(_MAX_FRAMES):
         if frame is None:
             break
         registry = frame.f_locals.get("self")
+        # A registry that ``?name[]=`` restricts to some names refers to the whole registry.
+        if isinstance(registry, RestrictedRegistry):
+            registry = getattr(registry, "_registry", None)
         if isinstance(registry, CollectorRegistry):
             # The registry has its collectors only as keys of this private dict.
             registered = list(getattr(registry, "_collector_to_names", ()))
@@ -148,7 +165,9 @@ def _collectors_beside(collector: ClusterCollector) -> list[ClusterCollector]:
             ]
             # If the registry does not have `collector`, code of the application has called
             # `collect`: return only this collector.
-            return collectors if collector in collectors else [collector]
+            if is_registered and collector not in collectors:
+                break
+            return collectors
         frame = frame.f_back
     return [collector]
 
@@ -179,16 +198,15 @@ def _read_sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
         if cluster is None:
             continue
         counters = collector.counters
-        # A cluster that was shut down has no gauges any more, but still has counters.
-        if cluster.is_shutdown:
-            sources.append(_Source(name, counters, None))
-            continue
         gauges = ClusterGauges.of(cluster)
+        if cluster.is_shutdown:
+            sources.append(_Source(name, counters, gauges, has_state=False))
+            continue
         # Forget the counters of hosts that have left the cluster.
         for host in set(counters.hosts) - {gauge.host for gauge in gauges.hosts}:
             counters.forget(host)
         _forget_endpoints(cluster, counters, gauges)
-        sources.append(_Source(name, counters, gauges))
+        sources.append(_Source(name, counters, gauges, has_state=True))
     return sources
 
 
@@ -203,10 +221,9 @@ def _forget_endpoints(cluster: Any, counters: RequestCounters, gauges: ClusterGa
 
 
 def _metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
-    if sources:
-        yield from _request_metrics(sources)
-        yield from _host_metrics(sources)
-        yield from _gauge_metrics(sources)
+    yield from _request_metrics(sources)
+    yield from _host_metrics(sources)
+    yield from _gauge_metrics(sources)
 
 
 def _request_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
@@ -276,12 +293,11 @@ def _host_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
 
 def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
     """Yield the metrics that are read from `ClusterGauges`. Some of them are counters."""
-    named_gauges = [(source.name, source.gauges) for source in sources if source.gauges is not None]
-    labelled_gauges = [
-        (_host_labels(name, host_gauges.host), host_gauges)
-        for name, cluster_gauges in named_gauges
-        for host_gauges in cluster_gauges.hosts
-    ]
+    named_counters = [(source.name, source.gauges) for source in sources]
+    labelled_counters = _by_host(named_counters)
+    # Clusters that were shut down have only counters.
+    named_gauges = [(source.name, source.gauges) for source in sources if source.has_state]
+    labelled_gauges = _by_host(named_gauges)
     # The gauges of each host. Each item is (attribute of `HostGauges`, metric, help text).
     for attribute, metric, help_text in (
         ("is_up", "host_up", "1 if the host is known to be up; not for hosts that policies ignore"),
@@ -318,7 +334,7 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
         ("failed_schema_reads", "failed_schema_reads", "Those of them that failed"),
     ):
         family_of_counters = _counter(metric, help_text, "cluster")
-        for name, cluster_gauges in named_gauges:
+        for name, cluster_gauges in named_counters:
             family_of_counters.add_metric([name], getattr(cluster_gauges, attribute))
         yield family_of_counters
     for attribute, metric, help_text in (
@@ -326,16 +342,30 @@ def _gauge_metrics(sources: Sequence[_Source]) -> Iterator[Metric]:
         ("graceful_disconnects", "graceful_disconnects", "Times that the host said it would stop"),
     ):
         family_of_counters = _counter(metric, help_text, *_HOST_LABELS)
-        for labels, gauges in labelled_gauges:
+        for labels, gauges in labelled_counters:
             family_of_counters.add_metric(labels, getattr(gauges, attribute))
         yield family_of_counters
     lookups = _counter(
         "tablet_lookups", "Requests to tables with tablets, by outcome", "cluster", "outcome"
     )
-    for name, cluster_gauges in named_gauges:
+    for name, cluster_gauges in named_counters:
         lookups.add_metric([name, "hit"], cluster_gauges.tablet_hits)
         lookups.add_metric([name, "miss"], cluster_gauges.tablet_misses)
     yield lookups
+
+
+def _by_host(
+    named_gauges: Sequence[tuple[str, ClusterGauges]],
+) -> list[tuple[list[str], HostGauges]]:
+    """Return the labels and the gauges of each host of the clusters.
+
+    :param named_gauges: the name and the gauges of each cluster.
+    """
+    return [
+        (_host_labels(name, host_gauges.host), host_gauges)
+        for name, cluster_gauges in named_gauges
+        for host_gauges in cluster_gauges.hosts
+    ]
 
 
 def _host_labels(name: str, host: Host) -> list[str]:

@@ -171,6 +171,10 @@ class StatsReporter:
                 )
         for name in ("refused", "schema_reads", "failed_schema_reads"):
             self._send_difference(name, getattr(gauges, name))
+        self._send_difference("tablet_lookups.hit", gauges.tablet_hits)
+        self._send_difference("tablet_lookups.miss", gauges.tablet_misses)
+        if has_state:
+            self._client.gauge(f"{self._prefix}.control_connection_up", int(gauges.is_connected))
         state = ("sessions", "prepared_statements", "throttled", "tablets") if has_state else ()
         for name in state:
             self._client.gauge(f"{self._prefix}.{name}", getattr(gauges, name))
@@ -178,8 +182,8 @@ class StatsReporter:
     def _send_difference(self, name: str, count: int) -> None:
         """Send the increase of `count` since the last report, as StatsD expects.
 
-        A count that is smaller than in the last report begins anew at 0: the cluster was shut down,
-        or the host was removed and has come back.
+        A count that is smaller than in the last report begins anew at 0: the host was removed and
+        has come back.
         """
         sent = self._sent.get(name, 0)
         difference = count - sent if count >= sent else count

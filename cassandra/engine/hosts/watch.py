@@ -107,11 +107,7 @@ class HostWatch:
         self._probe = probe
         # The running reconnectors, by host. A host without an entry is not being tried.
         self._tries: dict[Host, Reconnector] = {}
-        # The number of attempts to reach each host while it was down. The keys are weak, so that
-        # removed hosts disappear.
-        self.reconnections: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
-        # The number of times that each host has announced that it will stop soon.
-        self.drains: WeakKeyDictionary[Host, int] = WeakKeyDictionary()
+        self._counts = metadata.engine_counts
         # The errors that were logged for each host since it went down. Each error is logged only
         # once.
         self._reported: WeakKeyDictionary[Host, set[str]] = WeakKeyDictionary()
@@ -323,7 +319,8 @@ class HostWatch:
 
     def _mark_draining(self, host: Host) -> None:
         log.info("host %s will stop soon: it gets no new requests", host)
-        self.drains[host] = self.drains.get(host, 0) + 1
+        drains = self._counts.drains
+        drains[host] = drains.get(host, 0) + 1
         host.set_draining()
         self._listeners.notify("on_down", host)
 
@@ -424,7 +421,8 @@ class HostWatch:
 
         :returns: False if a session that should have a pool to the host has none.
         """
-        self.reconnections[host] = self.reconnections.get(host, 0) + 1
+        reconnections = self._counts.reconnections
+        reconnections[host] = reconnections.get(host, 0) + 1
         await self._probe(host)
         return await self.bring_up(host)
 

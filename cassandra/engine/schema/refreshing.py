@@ -124,8 +124,6 @@ class SchemaRefresher:
         # Called after the whole schema was read, because events may have been missed, and after a
         # reading that had failed before.
         self.on_caught_up: Callable[[], Awaitable[object]] | None = None
-        self.reads = 0  # the number of readings of targets, including failed readings
-        self.failed_reads = 0
         # The targets that wait for `_timer`. The timer is None if no target waits.
         self._pending = PendingTargets()
         self._complaints = OncePerKey(COMPLAINT_INTERVAL, size=64, most_bytes=4096)
@@ -405,7 +403,8 @@ class SchemaRefresher:
                     if (connection := requested[covered_target][0]) is not None
                     and not connection.closed
                 ]
-                self.reads += 1
+                counts = self._metadata.engine_counts
+                counts.schema_reads += 1
                 try:
                     # Prefer the connection that was passed last. It leads to the coordinator of a
                     # schema change, which certainly knows the change.
@@ -413,7 +412,7 @@ class SchemaRefresher:
                         target, connections[-1] if connections else self._get_connection()
                     )
                 except Exception as error:  # pass the error to the callers that wait
-                    self.failed_reads += 1
+                    counts.failed_schema_reads += 1
                     _complete(waiting_futures, error)
                 else:
                     _complete(waiting_futures, None)

@@ -104,6 +104,16 @@ def test_requests_are_on_the_page(metrics_page: str) -> None:
     assert samples_by_name["cassandra_driver_sent_bytes_total"][0][1] > 0
 
 
+def counters_on(registry: CollectorRegistry) -> dict[tuple[str, str], float]:
+    """Return the values of all counters on the page, by name and labels."""
+    return {
+        (name, str(labels)): value
+        for name, samples in parse_samples(metrics_text(registry)).items()
+        for labels, value in samples
+        if name.endswith("_total")
+    }
+
+
 def test_before_connect_and_after_shutdown_there_is_a_page() -> None:
     """The metrics page can be read before `connect` and after `shutdown`."""
     registry = CollectorRegistry()
@@ -114,14 +124,47 @@ def test_before_connect_and_after_shutdown_there_is_a_page() -> None:
         cluster.connect()
         assert 'cassandra_driver_sessions{cluster="' in metrics_text(registry)
         cluster.connect().execute("SELECT 1")
+        cluster.refresh_schema_metadata()
+        counters = counters_on(registry)
         cluster.shutdown()
         text_after_shutdown = metrics_text(registry)
+        assert counters_on(registry) == counters
     # Counters stay on the page. State metrics, such as the state of the control connection,
     # disappear, because they would raise alarms.
     assert 'cassandra_driver_requests_total{cluster="' in text_after_shutdown
     assert 'cassandra_driver_attempts_total{cluster="' in text_after_shutdown
+    assert 'cassandra_driver_schema_reads_total{cluster="' in text_after_shutdown
     assert "cassandra_driver_control_connection_up{" not in text_after_shutdown
     assert "cassandra_driver_host_up{" not in text_after_shutdown
+
+
+def test_a_page_of_some_metrics() -> None:
+    """``?name[]=`` selects metrics of all clusters of the registry."""
+    registry = CollectorRegistry(auto_describe=True)
+    names = ["cassandra_driver_requests_total", "cassandra_driver_attempt_duration_seconds_count"]
+    with (
+        FakeNode() as node,
+        Cluster([node.address], port=node.port) as first,
+        Cluster([node.address], port=node.port) as second,
+    ):
+        collectors = [ClusterCollector(first, name="one"), ClusterCollector(second, name="other")]
+        for collector in collectors:
+            registry.register(collector)
+        for cluster in (first, second):
+            cluster.connect().execute("SELECT 1")
+        page: Any = registry.restricted_registry(names)
+        samples = parse_samples(generate_latest(page).decode())
+        assert sorted(samples) == sorted(names)
+        for name in names:
+            assert {labels["cluster"] for labels, _ in samples[name]} == {"one", "other"}
+        # Registering a collector again is an error, as with other collectors.
+        with pytest.raises(ValueError, match="Duplicated timeseries"):
+            registry.register(collectors[0])
+        for collector in collectors:
+            registry.unregister(collector)
+        registry.register(collectors[1])
+        samples = parse_samples(generate_latest(page).decode())
+        assert [labels["cluster"] for labels, _ in samples[names[0]]] == ["other"]
 
 
 def test_two_clusters_have_different_labels() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from cassandra.cluster import Cluster, NoHostAvailable
 from cassandra.errors import InvalidRequest
+from cassandra.observability.counters import ClusterGauges
 from cassandra.observability.statsd import StatsReporter
 from cassandra.testing.fake import ErrorCode, FakeNode, error
 from tests.waiting import WAIT
@@ -67,8 +67,20 @@ def test_a_report_contains_what_happened_since_the_last_one() -> None:
         assert client.counters[f"{prefix}.errors.InvalidRequest"] == [1]
         assert client.gauges[f"{prefix}.connections"] == 1
         assert client.gauges["shop.sessions"] == 1
+        assert client.gauges["shop.control_connection_up"] == 1
         assert [name for name, _ in client.times] == ["shop.request"] * 3
         assert all(0 < milliseconds < 60_000 for _, milliseconds in client.times)
+
+
+def test_lookups_of_tablets_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = FakeClient()
+    cluster = Cluster()
+    gauges = ClusterGauges.of(cluster)._replace(tablet_hits=3, tablet_misses=1)
+    monkeypatch.setattr(ClusterGauges, "of", lambda cluster: gauges)
+    StatsReporter(cluster, client).report()
+    assert client.counters["cassandra.tablet_lookups.hit"] == [3]
+    assert client.counters["cassandra.tablet_lookups.miss"] == [1]
+    assert client.gauges["cassandra.control_connection_up"] == 0
 
 
 def test_refused_logins_are_reported() -> None:
@@ -124,8 +136,7 @@ def test_counts_never_decrease(monkeypatch: pytest.MonkeyPatch) -> None:
             (host,) = cluster.metadata.all_hosts()
             # A removed host comes back, and its attempts to reconnect are counted from 0.
             for count in (16, 0, 3):
-                core: Any = cluster._core
-                monkeypatch.setitem(core.hosts.reconnections, host, count)
+                monkeypatch.setitem(cluster.metadata.engine_counts.reconnections, host, count)
                 reporter.report()
         reporter.report()
     assert client.counters["cassandra.schema_reads"][0] > 0

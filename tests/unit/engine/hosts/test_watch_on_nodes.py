@@ -86,7 +86,7 @@ async def test_a_host_that_is_removed_while_its_pool_is_opened_does_not_come_bac
             held_supported = hold(message(Opcode.SUPPORTED, no_options))
             # Nodes that are added from now on do not respond to OPTIONS, so their pools stay half
             # open.
-            nodes._primes.append((Opcode.OPTIONS, held_supported))
+            nodes._primes.append((Opcode.OPTIONS, held_supported, []))
             added = await call_in_thread(nodes.add_node)
             await events.expect("add", added.address)
             await call_in_thread(held_supported.wait)
