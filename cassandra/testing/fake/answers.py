@@ -64,6 +64,14 @@ class Answer:
         """
         raise TypeError(f"{type(self).__name__} is not a single message: it cannot be wrapped")
 
+    @property
+    def is_fault(self) -> bool:
+        """True if the answer is an error, or no complete response.
+
+        The nodes that imitate managed services send such an answer instead of their own errors.
+        """
+        return False
+
 
 # An answer, or a function that returns the answer to a request.
 Answerable = Answer | Callable[["Request"], Answer]
@@ -194,6 +202,10 @@ class Message(Answer):
         copy._tracing_id = tracing_id
         copy._payload = custom_payload or {}
         return copy
+
+    @property
+    def is_fault(self) -> bool:
+        return self._opcode == Opcode.ERROR
 
     def perform(self, request: Request) -> None:
         opcode, flags, body = self.envelope(request)
@@ -560,9 +572,16 @@ class _Sequence(Answer):
         self._next = 0  # the index of the next answer; the last answer is repeated
 
     def _next_answer(self) -> Answer:
-        answer = self._answers[min(self._next, len(self._answers) - 1)]
+        answer = self._peek()
         self._next += 1
         return answer
+
+    def _peek(self) -> Answer:
+        return self._answers[min(self._next, len(self._answers) - 1)]
+
+    @property
+    def is_fault(self) -> bool:
+        return self._peek().is_fault
 
     def perform(self, request: Request) -> None:
         self._next_answer().perform(request)

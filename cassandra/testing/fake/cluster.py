@@ -175,12 +175,22 @@ class FakeCluster:
             node.peers = [other for other in self.nodes if other is not node]
 
     def stop(self) -> None:
-        """Stop all nodes, and wait until they have stopped."""
+        """Stop all nodes, and wait until they have stopped.
+
+        :raises BaseException: if a function for an answer or a match has failed (`failures`), as
+            `FakeNode.stop` does.
+        """
+        failure: BaseException | None = None
         for node in self.nodes:
-            node.stop()
+            try:
+                node.stop()
+            except BaseException as error:
+                failure = failure or error
         if self._thread is not None:
             self._thread.stop()
             self._thread = None
+        if failure is not None:
+            raise failure
 
     def __enter__(self) -> FakeCluster:
         return self.start()
@@ -261,6 +271,11 @@ class FakeCluster:
             (request for node in self.nodes for request in node.queries(text)), key=_number
         )
 
+    @property
+    def failures(self) -> list[BaseException]:
+        """The exceptions of functions for answers and matches on all nodes: `FakeNode.failures`."""
+        return [failure for node in self.nodes for failure in node.failures]
+
     # -- scripts -----------------------------------------------------------------------------------
 
     def prime(self, match: Match, answer: Answerable, times: int | None = None) -> list[Prime]:
@@ -324,12 +339,14 @@ class FakeCluster:
         :raises TypeError: if `node` is not a node.
         """
         _check_node("remove_node", node)
-        node.stop()
-        self.nodes = [other for other in self.nodes if other is not node]
-        if isinstance(node, ScyllaNode):
-            self.scylla.nodes.remove(node)
-        self._introduce()
-        self.tell("TOPOLOGY_CHANGE", "REMOVED_NODE", node)
+        try:
+            node.stop()
+        finally:
+            self.nodes = [other for other in self.nodes if other is not node]
+            if isinstance(node, ScyllaNode):
+                self.scylla.nodes.remove(node)
+            self._introduce()
+            self.tell("TOPOLOGY_CHANGE", "REMOVED_NODE", node)
 
     def stop_node(self, node: FakeNode, tell: bool = True) -> None:
         """Stop a node, so that its port refuses connections.
@@ -339,9 +356,11 @@ class FakeCluster:
         :raises TypeError: if `node` is not a node.
         """
         _check_node("stop_node", node)
-        node.stop()
-        if tell:
-            self.tell("STATUS_CHANGE", "DOWN", node)
+        try:
+            node.stop()
+        finally:
+            if tell:
+                self.tell("STATUS_CHANGE", "DOWN", node)
 
     def start_node(self, node: FakeNode, tell: bool = True) -> None:
         """Start a stopped node again.

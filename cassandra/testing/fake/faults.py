@@ -28,6 +28,10 @@ class _Silence(Answer):
 
     __slots__ = ()
 
+    @property
+    def is_fault(self) -> bool:
+        return True
+
     def perform(self, request: Request) -> None:
         pass
 
@@ -49,9 +53,14 @@ class _Delay(Answer):
         self._seconds = seconds
         self._answer = answer
 
+    @property
+    def is_fault(self) -> bool:
+        return self._answer.is_fault
+
     def perform(self, request: Request) -> None:
         # Use `call_later`: a sleep would also delay the responses to other requests.
-        request.connection.loop.call_later(self._seconds, self._answer.perform, request)
+        connection = request.connection
+        connection.loop.call_later(self._seconds, connection.node.perform, self._answer, request)
 
 
 def delay(seconds: float, answer: Answerable) -> Answer:
@@ -94,7 +103,8 @@ class Held:
         :raises RuntimeError: if the request was already released.
         """
         # Respond on the node's thread, because asyncio transports are not thread-safe.
-        self.request.connection.node.post(self._chosen(answer).perform, self.request)
+        node = self.request.connection.node
+        node.post(node.perform, self._chosen(answer), self.request)
 
     def _chosen(self, answer: Answerable | None) -> Answer:
         """Set `released`, and return the answer to send."""
@@ -116,7 +126,7 @@ class Held:
 
         def work() -> None:
             for chosen_answer, request in pairs:
-                chosen_answer.perform(request)
+                request.connection.node.perform(chosen_answer, request)
 
         if holds:
             holds[0].request.connection.node.post(work)
@@ -134,6 +144,10 @@ class Hold(Answer):
         self._arrived = threading.Condition()  # guards all fields; notified when a request arrives
         self._open = False  # True after `open`: requests are no longer held
         self.has_released = False  # True if the queue has requests that were released
+
+    @property
+    def is_fault(self) -> bool:
+        return self._default.is_fault
 
     def perform(self, request: Request) -> None:
         """Hold the request back. If `open` was called, send the default answer instead."""
@@ -242,6 +256,10 @@ class _Ending(Answer):
     def __init__(self, reset: bool) -> None:
         self._reset = reset
 
+    @property
+    def is_fault(self) -> bool:
+        return True
+
     def perform(self, request: Request) -> None:
         request.connection.end(self._reset)
 
@@ -265,6 +283,10 @@ class _HalfFrame(Answer):
         self._answer = answer
         self._cut = cut
         self._then = then
+
+    @property
+    def is_fault(self) -> bool:
+        return True
 
     def perform(self, request: Request) -> None:
         """Send the first `_cut` bytes of the response, and then hang or close the connection."""
@@ -300,6 +322,10 @@ class _Corrupted(Answer):
         self._answer = answer
         self._index = index
 
+    @property
+    def is_fault(self) -> bool:
+        return True
+
     def perform(self, request: Request) -> None:
         connection = request.connection
         damaged = bytearray(connection.wire_bytes(request.stream, *self._answer.envelope(request)))
@@ -329,6 +355,10 @@ class _Bytes(Answer):
     def __init__(self, data: bytes, framed: bool) -> None:
         self._data = data
         self._framed = framed
+
+    @property
+    def is_fault(self) -> bool:
+        return True
 
     def perform(self, request: Request) -> None:
         if self._framed:
@@ -363,6 +393,10 @@ class _Dribble(Answer):
     def __init__(self, answer: Answer, size: int) -> None:
         self._answer = answer
         self._size = size
+
+    @property
+    def is_fault(self) -> bool:
+        return self._answer.is_fault
 
     def perform(self, request: Request) -> None:
         connection = request.connection
@@ -399,6 +433,10 @@ class _OnStream(Answer):
         self._answer = answer
         self._stream = stream
 
+    @property
+    def is_fault(self) -> bool:
+        return True
+
     def perform(self, request: Request) -> None:
         request.connection.send(self._stream, *self._answer.envelope(request))
 
@@ -420,6 +458,10 @@ class _Duplicate(Answer):
     def __init__(self, answer: Answer, times: int) -> None:
         self._answer = answer
         self._times = times
+
+    @property
+    def is_fault(self) -> bool:
+        return self._answer.is_fault
 
     def perform(self, request: Request) -> None:
         for _ in range(self._times):
@@ -445,6 +487,10 @@ class _OutOfOrder(Answer):
         self._count = count
         self._waiting: list[Request] = []  # the requests of the group that is not complete yet
 
+    @property
+    def is_fault(self) -> bool:
+        return self._answer.is_fault
+
     def perform(self, request: Request) -> None:
         """Let the request wait; if its group is complete, answer the group in reverse order."""
         self._waiting.append(request)
@@ -453,7 +499,7 @@ class _OutOfOrder(Answer):
             # new group.
             waiting, self._waiting = self._waiting, []
             for waiting_request in reversed(waiting):
-                self._answer.perform(waiting_request)
+                request.connection.node.perform(self._answer, waiting_request)
 
 
 def out_of_order(answer: Answerable, count: int = 2) -> Answer:

@@ -12,6 +12,7 @@ import asyncio
 import errno
 import itertools
 import ssl
+import sys
 import threading
 import uuid
 from collections import deque
@@ -152,6 +153,10 @@ class FakeNode(DefaultAnswers):
             self.supported[DRAIN_EVENT] = ["true"]
         self.opened = 0  # the number of connections since the node was created
         self.malformed: list[WireError] = []  # protocol violations of clients
+        self.failures: list[BaseException] = []
+        """The exceptions of the test's own functions for answers and matches, such as a failed
+        assertion. `stop`, or the end of the ``with`` block, raises the first one."""
+        self._raised: list[BaseException] = []  # those of them that were raised or noted already
         self.authenticator = _AUTHENTICATOR  # the class that AUTHENTICATE names
         self._credentials = (username, password) if username is not None else None
         self._ssl_context = ssl_context
@@ -253,7 +258,15 @@ class FakeNode(DefaultAnswers):
         """Close all connections, stop listening, and forget prepared statements.
 
         This method returns when all sockets are closed.
+
+        :raises BaseException: if a function for an answer or a match has failed (`failures`), and
+            no other exception is being handled.
         """
+        self._stop()
+        self._raise_failures(sys.exc_info()[1])
+
+    def _stop(self) -> None:
+        """Do what `stop` does, without raising an exception in `failures`."""
         if not self.is_running:
             return
         thread = self._running()
@@ -278,6 +291,27 @@ class FakeNode(DefaultAnswers):
 
     async def __aexit__(self, *args: object) -> None:
         self.stop()
+
+    def _raise_failures(self, error: BaseException | None) -> None:
+        """Raise the first exception in `failures` that was not raised before, if there is one.
+
+        :param error: an exception that is being handled. It must not be hidden, so it gets notes
+            about the failures instead.
+        """
+        failures = [
+            failure
+            for failure in self.failures
+            if not any(failure is raised for raised in self._raised)
+        ]
+        self._raised += failures
+        raised = failures.pop(0) if failures and error is None else None
+        for failure in failures:
+            # Python 3.10 has no notes. The log has all failures in any case.
+            if failure is not error and hasattr(failure, "add_note"):
+                noted: Any = error or raised
+                noted.add_note(f"A function of the test has failed in {self!r}: {failure!r}")
+        if raised is not None:
+            raise raised
 
     def _reserve(self) -> None:
         """Bind a socket to the port, without listening on it.
@@ -668,6 +702,32 @@ class FakeNode(DefaultAnswers):
         connection.end()
         self._notify()
 
+    def perform(self, answer: Answer, request: Request) -> None:
+        """Respond to a request by an answer, and record the exception if a function of it fails.
+
+        :param answer: the answer.
+        :param request: the request.
+        """
+        try:
+            answer.perform(request)
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as failure:  # pytest.fail raises a BaseException
+            self._on_failure(request, failure)
+
+    def _on_failure(self, request: Request, failure: BaseException) -> None:
+        """Record the exception of a function of the test, and respond with a server error."""
+        self.failures.append(failure)
+        connection = request.connection
+        text = f"the test's answer has failed: {type(failure).__name__}: {failure}"
+        # The handler logs the exception. The loop of a simulation keeps it as a fault.
+        connection.loop.call_exception_handler(
+            {"message": f"{self!r}: {text} ({request!r})", "exception": failure}
+        )
+        body = int(ErrorCode.SERVER_ERROR).to_bytes(4, "big") + string(text)
+        connection.send(request.stream, Opcode.ERROR, 0, body)
+        self._notify()
+
     def _protocol_error(self, text: str) -> tuple[int, int, bytes]:
         return Opcode.ERROR, 0, int(ErrorCode.PROTOCOL_ERROR).to_bytes(4, "big") + string(text)
 
@@ -708,7 +768,12 @@ class FakeNode(DefaultAnswers):
         request.parse()
         self._arrivals += 1
         self._requests.append(request)
-        self._answer(request)
+        try:
+            self._answer(request)
+        except (WireError, SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as failure:
+            self._on_failure(request, failure)
         if self._waiters:
             self._notify()
 
@@ -726,9 +791,15 @@ class FakeNode(DefaultAnswers):
 
     def _answer(self, request: Request) -> None:
         """Respond to a request by its latest matching prime, or by the node's default answer."""
-        primed_answer = self._script.answer_to(request)
-        if primed_answer is not None:
-            primed_answer.perform(request)
+        prime = self._script.matching(request)
+        # A request that the service refuses does not count as answered by the prime.
+        if request.connection.ready and not (prime is not None and prime.answer.is_fault):
+            refusal = self._refusal(request)
+            if refusal is not None:
+                refusal.perform(request)
+                return
+        if prime is not None:
+            self._script.use(prime).perform(request)
             return
         if not request.connection.ready and request.opcode not in _BEFORE_READY:
             name = Opcode(request.opcode).name
@@ -749,6 +820,14 @@ class FakeNode(DefaultAnswers):
         # chose.
         if request.opcode == Opcode.STARTUP and not request.connection.started:
             request.connection.start(request)
+
+    def _refusal(self, request: Request) -> Answer | None:
+        """Return the error for a request that the service does not execute; None if it does.
+
+        Subclasses that imitate a managed service override this method. It also applies to requests
+        that a prime matches, unless the prime's answer is an error or another fault.
+        """
+        return None
 
     def __repr__(self) -> str:
         state = (

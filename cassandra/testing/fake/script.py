@@ -163,13 +163,14 @@ class Script:
         texts = [prime.text for prime in self._primes if prime.text is not None]
         return next(iter(difflib.get_close_matches(text, texts, 1)), None)
 
-    def answer_to(self, request: Request) -> Answer | None:
-        """Return the answer of the first matching prime, or None if no prime matches."""
-        for prime in self._primes:
-            if prime.matches(request):
-                prime.used += 1
-                # Remove a used-up prime, so that an older prime for the same CQL applies again.
-                if prime.times is not None and prime.used >= prime.times:
-                    self.remove(prime)
-                return prime.answer
-        return None
+    def matching(self, request: Request) -> Prime | None:
+        """Return the latest prime that matches a request, or None if no prime matches."""
+        return next((prime for prime in self._primes if prime.matches(request)), None)
+
+    def use(self, prime: Prime) -> Answer:
+        """Return the answer of a prime, and count the request."""
+        prime.used += 1
+        # Remove a used-up prime, so that an older prime for the same CQL applies again.
+        if prime.times is not None and prime.used >= prime.times:
+            self.remove(prime)
+        return prime.answer

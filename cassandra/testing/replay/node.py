@@ -115,9 +115,9 @@ class ReplayNode(FakeNode):
             super()._answer(request)
             return
         # A prime takes precedence over the recording.
-        primed = self._script.answer_to(request)
-        if primed is not None:
-            primed.perform(request)
+        prime = self._script.matching(request)
+        if prime is not None:
+            self._script.use(prime).perform(request)
             return
         meaning = meaning_of(request, connection.keyspace, self.recording.is_masked)
         answers = self._answers.get(_key(meaning))

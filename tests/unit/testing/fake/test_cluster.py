@@ -11,9 +11,10 @@ import pytest
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import RoundRobinPolicy
 from cassandra.testing import FakeCluster as PublicCluster, FakeNode as PublicNode, wire
-from cassandra.testing.fake import FakeCluster, FakeNode, Opcode, rows, set_keyspace
+from cassandra.testing.fake import Answer, FakeCluster, FakeNode, Opcode, rows, set_keyspace
+from cassandra.testing.fake.requests import Request
 
-from .client import RawClient, envelope, query
+from .client import RawClient, ask, envelope, query
 
 # the body of a REGISTER for two types of events
 REGISTER = (
@@ -160,6 +161,32 @@ def test_events_and_rows_when_nodes_come_and_go(nodes: FakeCluster) -> None:
         nodes.remove_node(added)
         assert next_event() == ("TOPOLOGY_CHANGE", "REMOVED_NODE", address)
         assert len(peers(nodes[0])) == 2
+
+
+def ask_node(node: FakeNode, text: str) -> None:
+    """Send a statement to a node, and wait for the response."""
+    with RawClient(node) as client:
+        client.start(4)
+        ask(client, text)
+
+
+def test_failures_of_answers_end_the_test_after_all_nodes_are_stopped() -> None:
+    """A failed answer is raised, and nevertheless all nodes and the thread have ended."""
+
+    def fail(request: Request) -> Answer:
+        raise AssertionError(request.query)
+
+    with pytest.raises(AssertionError, match=r"^a$") as raised, FakeCluster(3) as nodes:  # noqa: PT012
+        nodes.prime("a", fail)
+        ask_node(nodes[1], "a")
+        assert [str(failure) for failure in nodes.failures] == ["a"]
+        with pytest.raises(AssertionError, match=r"^b$"):  # noqa: PT012
+            nodes.prime("b", fail)
+            ask_node(nodes[2], "b")
+            nodes.remove_node(nodes[2])
+        assert len(nodes) == 2
+    assert raised.value is nodes.failures[0]
+    assert not any(node.is_running for node in nodes.nodes)
 
 
 def test_primes_of_a_cluster_apply_to_all_nodes(nodes: FakeCluster) -> None:

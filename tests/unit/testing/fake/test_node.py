@@ -10,6 +10,7 @@ import hashlib
 import re
 import select
 import socket
+import sys
 import threading
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 from cassandra.testing import wire
 from cassandra.testing.fake import (
     NOT_SET,
+    Answer,
     ErrorCode,
     FakeNode,
     Opcode,
@@ -38,6 +40,8 @@ from cassandra.testing.fake import (
     silence,
     void,
 )
+from cassandra.testing.fake.answers import Answerable
+from cassandra.testing.fake.requests import Request
 from cassandra.testing.fake.segments import HAVE_LZ4, SegmentReader, encode_segment
 
 from .client import STARTUP_BODY, RawClient, ask, envelope, in_segment, query
@@ -71,6 +75,87 @@ def test_options(node: FakeNode) -> None:
         + bytes.fromhex("000b") + b"CQL_VERSION" + bytes.fromhex("0001 0005 332e342e37")
         + bytes.fromhex("000c") + b"SCYLLA_SHARD" + bytes.fromhex("0001 0001 31")
     )  # fmt: skip
+
+
+def failing(request: Request) -> Answer:
+    raise AssertionError("the level is 1")
+
+
+def returning_nothing(request: Request) -> Any:
+    """Forget to return an answer."""
+
+
+def refusing(request: Request) -> Answer:
+    pytest.fail("no such request")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (failing, "AssertionError: the level is 1"),
+        (delay(0, failing), "AssertionError: the level is 1"),
+        (out_of_order(failing, 1), "AssertionError: the level is 1"),
+        (returning_nothing, "TypeError: None is neither an answer"),
+        (refusing, "Failed: no such request"),
+    ],
+)
+def test_an_answer_that_fails_is_raised_at_the_end(answer: Answerable, expected: str) -> None:
+    """The client gets a server error, and the test fails, even if the client goes on."""
+    kind, _, text = expected.partition(": ")
+    with pytest.raises(BaseException, match=text) as raised, FakeNode() as node:  # noqa: PT012
+        node.prime("a", answer)
+        with RawClient(node) as client:
+            client.start(4)
+            _, _, _, opcode, body = ask(client, "a")
+            assert opcode == Opcode.ERROR
+            assert expected.encode() in body
+            # The connection still works.
+            assert ask(client, "b")[3] == Opcode.RESULT
+    assert type(raised.value).__name__ == kind
+    assert node.failures == [raised.value]
+    assert not node.is_running
+    # It is raised once.
+    with node:
+        pass
+
+
+def test_a_held_answer_and_a_match_that_fail() -> None:
+    """Functions that fail later, and match functions, are recorded in the same way."""
+    node = FakeNode().start()
+    held = hold(failing)
+    node.prime("a", held)
+    with RawClient(node) as client:
+        client.start(4)
+        client.send(query("a", 4) + query("a", 4))
+        held.release()
+        assert client.envelope()[3] == Opcode.ERROR
+        held.wait()
+        held.release_all()
+        assert client.envelope()[3] == Opcode.ERROR
+        node.prime(lambda request: bool(1 / 0), void())
+        assert ask(client, "b")[3] == Opcode.ERROR
+    first, second, third = node.failures
+    assert isinstance(third, ZeroDivisionError)
+    with pytest.raises(AssertionError, match="the level is 1") as raised:
+        node.stop()
+    assert raised.value is first
+    if sys.version_info >= (3, 11):
+        assert [repr(second) in first.__notes__[0], repr(third) in first.__notes__[1]] == [True] * 2
+    # The test may expect the exception.
+    node.failures.clear()
+    node.stop()
+
+
+def test_another_exception_of_the_test_is_not_hidden() -> None:
+    with pytest.raises(LookupError) as raised, FakeNode() as node:  # noqa: PT012
+        node.prime("a", failing)
+        with RawClient(node) as client:
+            client.start(4)
+            ask(client, "a")
+            raise LookupError
+    assert raised.value.__context__ is None
+    if sys.version_info >= (3, 11):
+        assert "the level is 1" in raised.value.__notes__[0]
 
 
 def test_version_4_without_frames(client: RawClient) -> None:
