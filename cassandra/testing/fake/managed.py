@@ -12,7 +12,7 @@ import re
 import uuid
 from typing import Any
 
-from cassandra.testing.fake.answers import Answer, Message, error, message, paged, schema_change
+from cassandra.testing.fake.answers import Message, error, message, paged, schema_change
 from cassandra.testing.fake.node import FakeNode
 from cassandra.testing.fake.primitives import Opcode, long_bytes
 from cassandra.testing.fake.refusals import ErrorCode
@@ -42,7 +42,8 @@ class KeyspacesNode(FakeNode):
     must be unlogged, with at most 30 statements. After a CREATE TABLE with a full name, the first
     SELECT from ``system_schema_mcs.tables`` returns the status ``CREATING`` for the table. After
     that SELECT, the table is ``ACTIVE``, and is listed in ``system_schema``. After a call of
-    `exceed_capacity`, requests get a time-out error.
+    `exceed_capacity`, requests get a time-out error. All of this applies to primed requests, too,
+    unless the prime is an error or another fault.
 
     :param address: the address to listen on.
     :param port: the port; 0 chooses a free port.
@@ -78,7 +79,8 @@ class KeyspacesNode(FakeNode):
     def exceed_capacity(self, requests: int) -> None:
         """Answer the next requests with a time-out, as if they exceeded the table's capacity.
 
-        The requests are not executed. Requests to system tables are not affected.
+        The requests are not executed. Requests to system tables, and those that are primed with an
+        error or another fault, are not affected.
 
         :param requests: the number of requests.
         """
@@ -99,13 +101,10 @@ class KeyspacesNode(FakeNode):
         return message(Opcode.AUTH_SUCCESS, long_bytes(None))
 
     def _on_query(self, request: Request) -> Message:
-        """Answer as Amazon Keyspaces: reject some requests, create tables in the background."""
+        """Answer as Amazon Keyspaces, which creates tables in the background."""
         text = request.query or ""
         if _STATUS.search(text):
             return self._statuses()
-        refusal = self._refused(request)
-        if refusal is not None:
-            return refusal
         create_match = _CREATE_TABLE.match(text)
         # Send the response before the table can be used, as the service does.
         if create_match is not None:
@@ -113,22 +112,17 @@ class KeyspacesNode(FakeNode):
             return schema_change("CREATED", "TABLE", create_match[1], create_match[2])
         return super()._on_query(request)
 
-    def _on_batch(self, request: Request) -> Message:
-        """Reject logged batches and batches that are too large, as Amazon Keyspaces does."""
-        if request.batch_type == _LOGGED:
+    def _refusal(self, request: Request) -> Message | None:
+        """Reject logged and large batches, unsupported levels, and requests beyond the capacity."""
+        if not _is_executed(request) or _STATUS.search(request.query or ""):
+            return None
+        if request.opcode == Opcode.BATCH and request.batch_type == _LOGGED:
             return _invalid("Logged batches are not supported")
         if len(request.statements) > self.most_in_a_batch:
             return _invalid(
                 f"A batch has {self.most_in_a_batch} statements at most, "
                 f"this one has {len(request.statements)}"
             )
-        return self._refused(request) or super()._on_batch(request)
-
-    def _refused(self, request: Request) -> Message | None:
-        """Return the error for a request that the service would reject.
-
-        Return None if the service would execute the request.
-        """
         is_write = any(map(_WRITE.match, request.queries))
         refusal = self._refused_level(request, is_write)
         if refusal is not None or not self._refusals:
@@ -194,7 +188,8 @@ class CosmosNode(FakeNode):
     """A node with a rate limit, like Azure Cosmos DB for Apache Cassandra.
 
     After a call of `exceed_throughput`, requests are not executed, and get an OVERLOADED error
-    whose message has ``RetryAfterMs=``.
+    whose message has ``RetryAfterMs=``. This applies to primed requests, too, unless the prime is
+    an error or another fault.
 
     :param address: the address to listen on.
     :param port: the port; 0 chooses a free port. The real service uses 10350.
@@ -211,16 +206,19 @@ class CosmosNode(FakeNode):
     def exceed_throughput(self, requests: int, retry_after_ms: int = 10) -> None:
         """Reject the next requests, as if they exceeded the purchased throughput.
 
-        Requests to system tables are not rejected.
+        Requests to system tables, and those that are primed with an error or another fault, are not
+        rejected.
 
         :param requests: the number of requests to reject.
         :param retry_after_ms: how long the error message asks clients to wait, in milliseconds.
         """
         self._refusals, self._retry_after_ms = requests, retry_after_ms
 
-    def _limited(self, request: Request) -> Message | None:
-        """Return an error if the request exceeds the throughput; None otherwise."""
-        if not self._refusals or any(map(names_system_table, request.queries)):
+    def _refusal(self, request: Request) -> Message | None:
+        """Reject the request if it exceeds the throughput."""
+        if not self._refusals or not _is_executed(request):
+            return None
+        if any(map(names_system_table, request.queries)):
             return None
         self._refusals -= 1
         return error(
@@ -230,14 +228,11 @@ class CosmosNode(FakeNode):
             "not indicate success: TooManyRequests (429)'",
         )
 
-    def _on_query(self, request: Request) -> Message:
-        return self._limited(request) or super()._on_query(request)
 
-    def _on_execute(self, request: Request) -> Answer:
-        return self._limited(request) or super()._on_execute(request)
-
-    def _on_batch(self, request: Request) -> Message:
-        return self._limited(request) or super()._on_batch(request)
+def _is_executed(request: Request) -> bool:
+    """Return True for QUERY, EXECUTE and BATCH, unless the node does not know the statement."""
+    is_known = request.opcode != Opcode.EXECUTE or request.query is not None
+    return is_known and request.opcode in (Opcode.QUERY, Opcode.EXECUTE, Opcode.BATCH)
 
 
 def _invalid(text: str) -> Message:

@@ -17,10 +17,24 @@ from cassandra import (
 )
 from cassandra.auth import Authenticator, AuthProvider
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, Session
-from cassandra.policies import RateLimitRetryPolicy
+from cassandra.connection import ConnectionException
+from cassandra.policies import FallthroughRetryPolicy, RateLimitRetryPolicy
 from cassandra.protocol import OverloadedErrorMessage
 from cassandra.query import BatchStatement, BatchType, SimpleStatement
-from cassandra.testing.fake import CosmosNode, KeyspacesNode, rows
+from cassandra.testing.fake import (
+    CosmosNode,
+    ErrorCode,
+    Hold,
+    KeyspacesNode,
+    Opcode,
+    close,
+    delay,
+    error,
+    hold,
+    rows,
+    sequence,
+    void,
+)
 
 QUORUM = ConsistencyLevel.LOCAL_QUORUM
 
@@ -108,6 +122,49 @@ def test_batches(
         return
     with pytest.raises(InvalidRequest, match=message):
         session.execute(batch)
+
+
+def test_primed_requests_are_refused_as_well(keyspaces: KeyspacesNode, session: Session) -> None:
+    """A prime has the answer of the service to what the service executes."""
+    read = "SELECT v FROM ks.t"
+    prime = keyspaces.prime(read, rows([("v", "int")], [(1,)]), times=1)
+    with pytest.raises(InvalidRequest, match="levels are: ONE"):
+        session.execute(SimpleStatement(read, consistency_level=ConsistencyLevel.TWO))
+    keyspaces.exceed_capacity(1)
+    with pytest.raises(ReadTimeout):
+        session.execute(read)
+    assert prime.used == 0
+    assert session.execute(read).one().v == 1
+    keyspaces.prime(Opcode.BATCH, void())
+    with pytest.raises(InvalidRequest, match="Logged batches"):
+        session.execute(BatchStatement(BatchType.LOGGED).add("INSERT INTO ks.t (id) VALUES (1)"))
+    # A prime that is an error or another fault answers in any case.
+    keyspaces.exceed_capacity(1)
+    for fault in (
+        error(ErrorCode.INVALID, "primed"),
+        sequence(error(ErrorCode.INVALID, "primed"), void()),
+        delay(0, error(ErrorCode.INVALID, "primed")),
+        hold(error(ErrorCode.INVALID, "primed")),
+    ):
+        keyspaces.prime(read, fault)
+        if isinstance(fault, Hold):
+            fault.open()
+        with pytest.raises(InvalidRequest, match="primed"):
+            session.execute(read)
+    keyspaces.prime(read, close(), times=1)
+    with pytest.raises(ConnectionException):
+        session.execute(SimpleStatement(read, retry_policy=FallthroughRetryPolicy()))
+    assert keyspaces._refusals == 1
+
+
+def test_an_unknown_prepared_statement_is_prepared_before_it_is_refused(
+    keyspaces: KeyspacesNode, session: Session
+) -> None:
+    prepared = session.prepare("SELECT v FROM ks.t")
+    keyspaces.forget_prepared()
+    keyspaces.exceed_capacity(1)
+    with pytest.raises(ReadTimeout):
+        session.execute(prepared)
 
 
 def test_a_new_table_can_be_used_when_its_status_is_active(session: Session) -> None:
