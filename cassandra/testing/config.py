@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
 
 from cassandra.testing.topology import NodeLocation
 from cassandra.testing.versions import CassandraVersion
@@ -185,7 +186,7 @@ def logback_xml(path: str) -> str:
     """Return the content of logback.xml, which logs to the file `path` from level INFO on."""
     return f"""<configuration scan="false">
   <appender name="FILE" class="ch.qos.logback.core.FileAppender">
-    <file>{path}</file>
+    <file>{escape(path)}</file>
     <encoder><pattern>%-5level [%thread] %date{{ISO8601}} %F:%L - %msg%n</pattern></encoder>
   </appender>
   <root level="INFO"><appender-ref ref="FILE"/></root>

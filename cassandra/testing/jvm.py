@@ -6,6 +6,7 @@ import glob
 import os
 import re
 from collections.abc import Sequence
+from urllib.parse import quote
 
 from cassandra.testing.errors import LocalClusterError
 from cassandra.testing.java import JavaRuntime
@@ -170,7 +171,7 @@ def daemon_command(
         "jmx.local.port": str(jmx_port),
         "ring_delay_ms": str(_RING_DELAY_BOOTSTRAP_MS if bootstrap else _RING_DELAY_MS),
         "system_auth.default_rf": str(auth_replicas),
-        "config": f"file://{directory}/cassandra.yaml",
+        "config": f"{_url_of(directory)}/cassandra.yaml",
         "logdir": f"{directory}/logs",
         "storagedir": f"{directory}/data",
     }
@@ -183,7 +184,7 @@ def daemon_command(
         *archive,
         *_opened(),
         *(f"-Dcassandra.{name}={value}" for name, value in properties.items()),
-        f"-Dcassandra-rackdc.properties=file://{directory}/cassandra-rackdc.properties",
+        f"-Dcassandra-rackdc.properties={_url_of(directory)}/cassandra-rackdc.properties",
         f"-Dlogback.configurationFile={directory}/logback.xml",
         f"-Djava.io.tmpdir={directory}/tmp",
         f"-Djna.tmpdir={directory}/tmp",
@@ -191,6 +192,11 @@ def daemon_command(
         *_class_path(jars),
         "org.apache.cassandra.service.CassandraDaemon",
     ]
+
+
+def _url_of(directory: str) -> str:
+    """Return the URL of a directory, in which some characters, such as ``%``, are escaped."""
+    return f"file://{quote(directory)}"
 
 
 def nodetool_command(

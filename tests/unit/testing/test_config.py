@@ -130,3 +130,4 @@ def test_rackdc_and_logback() -> None:
     location = NodeLocation(datacenter="east", rack="r2")
     assert config.rackdc_properties(location) == "dc=east\nrack=r2\n"
     assert "<file>/d/logs/system.log</file>" in config.logback_xml("/d/logs/system.log")
+    assert "<file>/a&amp;b/system.log</file>" in config.logback_xml("/a&b/system.log")

@@ -52,6 +52,19 @@ def test_a_node(jars: Path) -> None:
     } <= set(arguments)
 
 
+def test_a_directory_with_special_characters(jars: Path) -> None:
+    """Files that Cassandra reads by a URL have their characters escaped; other paths do not."""
+    arguments = daemon_command(
+        RUNTIME, str(jars), directory="/a%20b #?é", heap="512M", jmx_port=7199, auth_replicas=3,
+        bootstrap=False, archive=[],
+    )  # fmt: skip
+    assert {
+        "-Dcassandra.config=file:///a%2520b%20%23%3F%C3%A9/cassandra.yaml",
+        "-Dcassandra-rackdc.properties=file:///a%2520b%20%23%3F%C3%A9/cassandra-rackdc.properties",
+        "-Dcassandra.storagedir=/a%20b #?é/data",
+    } <= set(arguments)
+
+
 def test_a_node_that_joins_waits_longer_for_the_ring(jars: Path) -> None:
     """A node that joins waits longer, since it must learn the ring before it chooses tokens."""
 
