@@ -54,25 +54,76 @@ class Unread:
 def walk(path: Path) -> Iterator[Path]:
     """Yield the files to read: `path` itself, or all Python files and notebooks in it.
 
-    Hidden files, hidden folders, virtual environments and installed packages are skipped.
+    Hidden files, hidden folders, virtual environments and installed packages are skipped. A folder
+    that is a symbolic link is read, too, but no folder is read twice.
 
     :param path: a file or folder.
     """
     if not path.is_dir():
         yield path
         return
-    for folder, subfolders, files in os.walk(path):
-        # `os.walk` only enters the folders that remain in this list.
-        subfolders[:] = sorted(
-            name
-            for name in subfolders
-            if not name.startswith(".")
-            and name not in SKIPPED
-            and not os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
-        )
+    root = os.path.realpath(path)
+    seen: set[str] = set()  # the real paths of the folders that were read
+    # Read the links last, so that files are found by their own paths if the tree has them.
+    waiting = [str(path)]
+    while waiting:
+        links: list[str] = []
+        for start in waiting:
+            yield from _walk(start, root, seen, links)
+        waiting = links
+
+
+def _walk(start: str, root: str, seen: set[str], links: list[str]) -> Iterator[Path]:
+    """Yield the files in a folder, without its symbolic links to folders.
+
+    :param start: the folder.
+    :param root: the real path of the folder that the user has named.
+    :param seen: the real paths of the folders that were read; this function adds its own.
+    :param links: this function adds the symbolic links to folders, by their paths.
+    """
+    for folder, subfolders, files in os.walk(start):
+        real_path = os.path.realpath(folder)
+        if real_path in seen:
+            subfolders.clear()
+            continue
+        seen.add(real_path)
+        names = sorted(name for name in subfolders if not _is_skipped(folder, name))
+        links += [
+            path
+            for name in names
+            if os.path.islink(path := os.path.join(folder, name)) and _is_followed(path, root)
+        ]
+        # `os.walk` only enters the folders that remain in this list, and no links.
+        subfolders[:] = names
         for name in sorted(files):
             if name.endswith(ENDINGS) and not name.startswith("."):
                 yield Path(folder) / name
+
+
+def _is_skipped(folder: str, name: str) -> bool:
+    """Return True for a hidden folder, a virtual environment, and installed packages."""
+    return (
+        name.startswith(".")
+        or name in SKIPPED
+        or os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
+    )
+
+
+def _is_followed(link: str, root: str) -> bool:
+    """Return True if the folder that a symbolic link leads to is code of the project.
+
+    A link to a folder above the project, such as ``/``, leads to code of others.
+    """
+    target = Path(os.path.realpath(link))
+    if target in (Path(root), *Path(root).parents):
+        return False
+    # Compare the names of the folders below those that the target and the project have in common.
+    folders = [target, *target.parents]
+    return not any(
+        _is_skipped(str(folder.parent), folder.name)
+        for folder in folders
+        if folder not in Path(root).parents
+    )
 
 
 def read(path: Path) -> Iterator[Source | Unread]:

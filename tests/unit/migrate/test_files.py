@@ -25,6 +25,31 @@ def test_folders_of_environments_and_tools_are_left_out(tmp_path: Path) -> None:
     assert list(files.walk(tmp_path / "venv")) == [tmp_path / "venv" / "x.py"]
 
 
+def test_folders_that_are_links_are_read_once(tmp_path: Path) -> None:
+    """Links are followed out of the project, but not to folders that were read, or above it."""
+    project, shared = tmp_path / ".work" / "project", tmp_path / "shared"
+    for folder in (project / "own", shared / "deep", tmp_path / "venv" / "lib", shared / ".hidden"):
+        folder.mkdir(parents=True)
+        (folder / "a.py").touch()
+    for name, target in {
+        "again": shared,
+        "app": shared,
+        "above": tmp_path,
+        "everything": Path("/"),
+        "here": project,
+        "another": project / "own",
+        "packages": tmp_path / "venv" / "lib",
+        "hidden": shared / ".hidden",
+        "gone": tmp_path / "gone",
+    }.items():
+        (project / name).symlink_to(target, target_is_directory=True)
+    # These links lead back: to the project, and to their own folder.
+    (shared / "back").symlink_to(project, target_is_directory=True)
+    (shared / "deep" / "loop").symlink_to(shared, target_is_directory=True)
+    found = [str(path.relative_to(project)) for path in files.walk(project)]
+    assert found == ["own/a.py", "again/deep/a.py"]
+
+
 def test_files_that_name_no_driver_are_not_parsed(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("print 'python 2'")
