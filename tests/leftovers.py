@@ -138,7 +138,10 @@ def _live_threads() -> set[threading.Thread]:
     Other threads, such as those of Arrow, are listed as dummy threads, and are not returned.
     """
     return {
-        thread for thread in threading.enumerate() if not isinstance(thread, threading._DummyThread)
+        thread
+        for thread in threading.enumerate()
+        # A thread has no identifier for ever if its `start` was interrupted before it ran.
+        if not isinstance(thread, threading._DummyThread) and thread.ident is not None
     }
 
 

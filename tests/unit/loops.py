@@ -65,9 +65,13 @@ def start_at_once(
     return asyncio.Task(_rest_of(coroutine, awaited), loop=loop, **settings)
 
 
-@types.coroutine
-def _rest_of(coroutine: Coroutine[Any, Any, T], awaited: Any) -> Generator[Any, Any, T]:
+async def _rest_of(coroutine: Coroutine[Any, Any, T], awaited: Any) -> T:
     """Run the rest of a coroutine whose first step awaits `awaited`."""
+    return await _further_steps(coroutine, awaited)
+
+
+@types.coroutine
+def _further_steps(coroutine: Coroutine[Any, Any, T], awaited: Any) -> Generator[Any, Any, T]:
     while True:
         try:
             try:

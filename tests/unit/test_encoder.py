@@ -201,7 +201,7 @@ def test_values_of_numpy() -> None:
     assert encode(numpy.datetime64("1969-12-31T23:59:59.999")) == "-1"
     assert encode(numpy.datetime64("2020-01-02T03:00")) == "1577934000000"
     with pytest.raises(TypeError, match="write None for a missing value"):
-        encode(numpy.datetime64("NaT"))
+        encode(numpy.datetime64("NaT", "s"))
 
 
 class Written:

@@ -7,6 +7,7 @@ import decimal
 import ipaddress
 import math
 import uuid
+import warnings
 from typing import Any
 
 from cassandra import cqltypes as t
@@ -19,6 +20,15 @@ D = decimal.Decimal
 UUID = uuid.UUID("00112233-4455-6677-8899-aabbccddeeff")
 UTC = datetime.timezone.utc
 INDIA = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
+
+
+def without_unit(value: object) -> Any:
+    """Return a `numpy.timedelta64` without a unit, without the warning that NumPy 2.5 gives."""
+    import numpy
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return numpy.timedelta64(value)  # type: ignore[call-overload]
 
 
 # Each tuple is (type, value, hexadecimal encoding). Decoding returns an equal value.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import warnings
 from collections.abc import Callable
 
 import numpy
@@ -15,14 +14,7 @@ from cassandra.cqltypes.moments import is_whole_days, months_and_nanos, nanos_si
 from cassandra.encoder import Encoder
 from cassandra.util.temporal import Date, Duration, Time
 from tests.conftest import Implementation
-
-
-def without_unit(value: object) -> numpy.timedelta64:
-    """Return a timedelta64 without a unit, without the warning that NumPy 2.5 gives."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return numpy.timedelta64(value)  # type: ignore[call-overload, no-any-return]
-
+from tests.unit.cqltypes.samples import without_unit
 
 MOMENT = numpy.datetime64("2024-05-06T07:08:09.123456789", "ns")
 # The same time as a datetime, which has no nanoseconds, and its day.

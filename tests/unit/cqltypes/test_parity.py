@@ -36,6 +36,7 @@ from tests.unit.cqltypes.samples import (
     set_of,
     tuple_of,
     vector_of,
+    without_unit,
 )
 
 
@@ -227,9 +228,9 @@ ODD_VALUES: list[Any] = [
     numpy.longdouble("1.5"),
     numpy.complex128(1 + 2j),
     numpy.complex64(2),
-    numpy.timedelta64(5),
+    without_unit(5),
     numpy.timedelta64(1, "M"),
-    numpy.datetime64("NaT"),
+    numpy.datetime64("NaT", "s"),
     numpy.datetime64(5, "Y"),
     numpy.ma.masked,
     numpy.ma.array(numpy.zeros(3, "f4"), mask=True),

@@ -489,7 +489,12 @@ def test_connections_that_a_worker_cannot_open_are_reported(node: FakeNode) -> N
 
 def loop_threads() -> list[threading.Thread]:
     """Return the running threads of event loops."""
-    return [thread for thread in threading.enumerate() if thread.name.startswith("cassandra-loop")]
+    return [
+        thread
+        for thread in threading.enumerate()
+        # A thread has no identifier if its `start` was interrupted by another test.
+        if thread.name.startswith("cassandra-loop") and thread.ident is not None
+    ]
 
 
 def test_requests_on_workers_fail_when_the_session_is_shut_down(node: FakeNode) -> None:
