@@ -646,7 +646,11 @@ async def asetup(
         _set_default(connection)
     set_default_keyspace(default_keyspace)
     if previous is not None:
-        await previous.aclose()
+        try:
+            await previous.aclose()
+        except RuntimeError:
+            # The previous cluster belongs to another loop, for example of an earlier `asyncio.run`.
+            log.debug("the previous default connection is on another loop", exc_info=True)
 
 
 def get_session(connection: Hashable | None = None) -> Any:

@@ -6,7 +6,7 @@ import copy
 import hashlib
 import itertools
 import weakref
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from sys import intern
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -54,8 +54,9 @@ _planning = Lock()
 # The keys are numbers, so that the statements are in the order in which they were made. There is no
 # lock, because a signal handler may copy a statement at any moment: each step is atomic.
 _statements: weakref.WeakValueDictionary[int, PreparedStatement] = weakref.WeakValueDictionary()
-# Those of them that are copies or were unpickled.
-_duplicates: weakref.WeakValueDictionary[int, PreparedStatement] = weakref.WeakValueDictionary()
+# Weak references to them, by the id that each statement had when it was made. If a statement gets
+# another id and is prepared again, servers give it the first id in general.
+_references: dict[bytes, set[weakref.ref[PreparedStatement]]] = {}
 _next_number = itertools.count().__next__
 
 
@@ -86,12 +87,34 @@ def existing_statements() -> list[PreparedStatement]:
     return _living(_statements)
 
 
-def duplicates_with(query_id: bytes) -> list[PreparedStatement]:
-    """Return all copies and unpickled statements with an id, if somebody still refers to them.
+def statements_with(query_id: bytes) -> Iterator[PreparedStatement]:
+    """Yield all statements that were made with an id and still have it.
 
     :param query_id: the id.
     """
-    return [statement for statement in _living(_duplicates) if statement.query_id == query_id]
+    for reference in list(_references.get(query_id, ())):
+        statement = reference()
+        if statement is not None and statement.query_id == query_id:
+            yield statement
+
+
+def _index(statement: PreparedStatement) -> None:
+    """Let `statements_with` return a statement."""
+    query_id = statement.query_id
+
+    def forget(reference: weakref.ref[PreparedStatement]) -> None:
+        references = _references.get(query_id)
+        if references is not None:
+            references.discard(reference)
+            if not references:
+                _references.pop(query_id, None)
+
+    reference = weakref.ref(statement, forget)
+    references = None
+    # When the last statement with this id is freed, another thread removes the set.
+    while references is None or _references.get(query_id) is not references:
+        references = _references.setdefault(query_id, set())
+        references.add(reference)
 
 
 def _living(objects: weakref.WeakValueDictionary[int, _Object]) -> list[_Object]:
@@ -109,13 +132,13 @@ def add_schema_reader(reader: SchemaReader) -> None:
 def remember(statement: PreparedStatement) -> None:
     """Let `existing_statements` return a statement as long as somebody refers to it."""
     _statements[_next_number()] = statement
+    _index(statement)
 
 
 def _copy_of(make: Callable[..., PreparedStatement], *arguments: Any) -> PreparedStatement:
     """Return a new statement, which is a copy or is unpickled, and remember it."""
     duplicate = make(*arguments)
     remember(duplicate)
-    _duplicates[_next_number()] = duplicate
     return duplicate
 
 
@@ -123,16 +146,39 @@ def _unpickled(make: Callable[..., PreparedStatement], *arguments: Any) -> Prepa
     """Return a statement with the id that the server knows, if the statement is not outdated.
 
     Its table may have been created again with other types since it was pickled, and a server gives
-    the same CQL the same id. So if the schema does not show that the types are still the same, the
-    statement gets an id that no server has, and is prepared again before it is executed.
+    the same CQL the same id. So if neither another statement with this id nor the schema shows that
+    the types are still the same, the statement gets an id that no server has, and is prepared again
+    before it is executed.
     """
-    statement = _copy_of(make, *arguments)
+    statement = make(*arguments)
+    query_id = statement.query_id
+    other = next(statements_with(query_id), None)
+    remember(statement)
     answers = [reader.has_types_of(statement) for reader in _living(_schema_readers)]
+    answers = [answer for answer in answers if answer is not None]
     # The statement may be executed with any of the open clusters.
-    if not any(answers) or False in answers:
-        query_id = statement.query_id
+    is_current = bool(answers) and all(answers)
+    if not is_current and len(answers) < 2 and other is not None:
+        # The other statements with this id follow the changes of the only cluster's schema.
+        types = _types_of(statement)
+        is_current = types is not None and types == _types_of(other)
+    if not is_current:
         statement.query_id = hashlib.sha256(b"unpickled " + query_id).digest()[: len(query_id)]
     return statement
+
+
+def _types_of(statement: PreparedStatement) -> list[tuple[str, str]] | None:
+    """Return the names and types of a statement's bind markers, and of the columns of its result.
+
+    :returns: None if the columns of the result are objects of an application's protocol handler.
+    """
+    columns = list(statement.column_metadata)
+    metadata = statement.result_metadata
+    if isinstance(metadata, ResultMetadata):
+        columns += metadata.native
+    elif metadata:
+        return None
+    return [(column.name, column.type.cass_parameterized_type(full=True)) for column in columns]
 
 
 def _interned(name: str) -> str:

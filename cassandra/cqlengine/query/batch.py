@@ -206,6 +206,8 @@ class BatchQuery(CompatBatchQuery):
         # The options of these values refer to the batch.
         self._held_values: list[ref[Values]] = []
         self._under_way = 0  # how many executions have no response yet
+        # True if some of the saved states may be restored; see `_redo_writes`.
+        self._has_restored = False
         # True after a failure if servers may have executed the statements all the same.
         self._in_doubt = False
         self._callbacks: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = []
@@ -484,11 +486,14 @@ class BatchQuery(CompatBatchQuery):
         # state last.
         for saved_state in reversed(self._saved_states):
             saved_state.restore()
+        self._has_restored = True
 
     def _redo_writes(self) -> None:
         """Make the instances whose states were restored count as saved again."""
-        for saved_state in self._saved_states:
-            saved_state.redo()
+        if self._has_restored:
+            self._has_restored = False
+            for saved_state in self._saved_states:
+                saved_state.redo()
 
 
 def _without_timestamp(

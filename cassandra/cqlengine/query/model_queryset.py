@@ -142,6 +142,8 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
     @property
     def column_family_name(self) -> str:
         options = self._options
+        if options.keyspace is None and options.connection is None:
+            return str(self.model.column_family_name())
         return str(self.model.name_in(options.keyspace or self.model.keyspace, options.connection))
 
     def _partition_columns(self) -> Sequence[str]:

@@ -27,7 +27,7 @@ from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.opcodes import PREPARE
 from cassandra.query.conditional import is_conditional
 from cassandra.query.keyspace_texts import is_use, names_its_keyspace
-from cassandra.query.prepared import PreparedStatement, add_schema_reader, duplicates_with, remember
+from cassandra.query.prepared import PreparedStatement, add_schema_reader, remember, statements_with
 from cassandra.query.prepared_use import PreparedUse
 from cassandra.query.recently_used import RecentlyUsed
 from cassandra.query.statement import query_head
@@ -196,7 +196,11 @@ class Preparer:
         # other columns.
         if columns and not columns_id:
             return False
-        return has_types_of_schema(self._metadata, statement.column_metadata)
+        # Servers call the markers of LIMIT, TTL and TIMESTAMP "[limit]" and so on.
+        markers = [
+            column for column in statement.column_metadata if not column.name.startswith("[")
+        ]
+        return has_types_of_schema(self._metadata, markers)
 
     def note_change(self, affects: Callable[[PreparedStatement], bool]) -> None:
         """Note a schema change, because statements may be prepared at the moment.
@@ -229,12 +233,13 @@ class Preparer:
         query_id, columns = response.query_id, response.bind_metadata
         key = self.key_of(response)
         # Copies and unpickled statements were not compared with the others.
-        duplicates = [
+        statements = [
             statement
-            for statement in duplicates_with(query_id)
+            for statement in statements_with(query_id)
             if statement.codecs is None or self._is_own(statement)
         ]
-        statements = [earlier, *duplicates] if earlier.query_id == query_id else duplicates
+        if earlier.query_id == query_id:
+            statements.append(earlier)
         if any(changes_of(statement.column_metadata, columns) for statement in statements):
             # The columns of the earlier statements have other types. The server would accept values
             # of the old types and misread them. So `guard` makes these statements unusable until

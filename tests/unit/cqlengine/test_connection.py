@@ -661,6 +661,24 @@ async def test_models_stay_in_the_keyspace_of_the_connection_until_another_one_i
     assert [*keyspaces, connection.default_keyspace()] == ["staging", "staging"]
 
 
+async def test_a_second_asetup_on_another_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cluster of a loop that has ended cannot be shut down; `asetup` connects all the same."""
+
+    async def refuse(self: Any) -> None:
+        raise RuntimeError("the cluster belongs to another event loop")
+
+    with FakeNode() as node:
+        clusters = []
+        for _ in range(2):
+            await connection.asetup([node.address], "ks", port=node.port)
+            clusters.append(connection.get_cluster())
+            monkeypatch.setattr(connection.Connection, "aclose", refuse)
+        assert clusters[0] is not clusters[1]
+        monkeypatch.undo()
+        await connection.aunregister_connection()
+        await clusters[0].shutdown()
+
+
 async def test_a_second_asetup_shuts_down_the_cluster_of_the_first_one() -> None:
     """`asetup` shuts the previous cluster down, unless its connection has another name."""
     with FakeNode() as node:

@@ -90,6 +90,18 @@ def test_the_schema_of_the_queryset_s_connection_decides_on_quotes(session: Fake
         unregister_connection("reports")
 
 
+def test_a_subclass_may_name_its_table(session: FakeSession) -> None:
+    """A queryset uses a subclass's `column_family_name`, unless it has options of its own."""
+
+    class Suffixed(NamedTable):
+        def column_family_name(self, include_keyspace: bool = True) -> str:
+            return f"{super().column_family_name(include_keyspace)}_v2"
+
+    add_tables(session, ks={"t": ["k"]})
+    assert "FROM ks.t_v2" in str(Suffixed("ks", "t").objects)
+    assert "FROM other.t" in str(Suffixed("ks", "t").objects.using(keyspace="other"))
+
+
 def test_columns_are_quoted_and_take_any_value() -> None:
     """A NamedColumn quotes its name, and does not convert values."""
     column = NamedColumn('A"b')

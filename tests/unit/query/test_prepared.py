@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
+import cassandra.query.prepared as prepared_module
 from cassandra import ConsistencyLevel
 from cassandra.codecs import CodecRegistry, Converter
 from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
@@ -311,3 +313,22 @@ def test_a_partition_key_without_columns_changes_nothing() -> None:
     assert statement.bind_plan is plan
     assert (statement.routing_key_indexes, statement.needed_values) == ((0,), 1)
     assert statement.bind((7, "x")).routing_key == b"\0\0\0\7"
+
+
+def test_statements_are_found_by_the_id_that_they_had_at_first() -> None:
+    """`statements_with` returns the statements with an id, and forgets those that are freed."""
+    statements: list[Any] = [prepared() for _ in range(3)]
+    for number, statement in enumerate(statements):
+        statement.query_id = b"indexed"
+        prepared_module.remember(statement)
+        assert set(prepared_module.statements_with(b"indexed")) == set(statements[: number + 1])
+    statements[1].query_id = b"another"
+    assert set(prepared_module.statements_with(b"indexed")) == {statements[0], statements[2]}
+    # A statement that is prepared again usually gets its first id.
+    statements[1].query_id = b"indexed"
+    assert set(prepared_module.statements_with(b"indexed")) == set(statements)
+    del statement
+    statements.clear()
+    gc.collect()
+    assert list(prepared_module.statements_with(b"indexed")) == []
+    assert b"indexed" not in prepared_module._references

@@ -522,7 +522,9 @@ async def test_unpickled_statements_keep_their_id_only_if_the_schema_has_their_t
     harness = PreparerHarness(prepare_on_all_hosts=False)
     statement = await harness.prepare()
     pickled = pickle.dumps(statement)
-    # The schema does not have the table.
+    # The schema does not have the table, but another statement has the same id and types.
+    assert pickle.loads(pickled).query_id == b"id"
+    statement.query_id = b"other"
     assert pickle.loads(pickled).query_id != b"id"
     add_table(harness, "float")
     assert pickle.loads(pickled).query_id != b"id"
@@ -534,10 +536,14 @@ async def test_unpickled_statements_keep_their_id_only_if_the_schema_has_their_t
     other.preparer._sessions.clear()  # type: ignore[attr-defined]
     assert pickle.loads(pickled).query_id == b"id"
     # Servers without ids of result columns do not notice that a statement expects other columns.
+    statement.query_id = b"id"
     statement.update_result_metadata([ColumnMetadata("ks", "t", "v", Int32Type)], None)
-    assert pickle.loads(pickle.dumps(statement)).query_id != b"id"
+    pickled_with_columns = pickle.dumps(statement)
     statement.update_result_metadata([ColumnMetadata("ks", "t", "v", Int32Type)], b"columns")
-    assert pickle.loads(pickle.dumps(statement)).query_id == b"id"
+    pickled_with_id = pickle.dumps(statement)
+    statement.query_id = b"other"
+    assert pickle.loads(pickled_with_columns).query_id != b"id"
+    assert pickle.loads(pickled_with_id).query_id == b"id"
     harness.preparer._sessions.clear()  # type: ignore[attr-defined]
     assert pickle.loads(pickled).query_id != b"id"
 
