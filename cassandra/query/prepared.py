@@ -60,6 +60,11 @@ _references: dict[bytes, set[weakref.ref[PreparedStatement]]] = {}
 _next_number = itertools.count().__next__
 
 
+# Some unpickled statements, by the ids that they had when they were pickled.
+_unpickled_lately: dict[bytes, PreparedStatement] = {}
+MOST_UNPICKLED = 128  # so many are kept at most
+
+
 class SchemaReader(Protocol):
     """Knows the schema of a cluster: `cassandra.engine.prepare.statements.Preparer`."""
 
@@ -126,6 +131,8 @@ def add_schema_reader(reader: SchemaReader) -> None:
 
     :param reader: knows the schema of a cluster.
     """
+    # Before the cluster is open, nobody notices the changes of its schema.
+    _unpickled_lately.clear()
     _schema_readers[_next_number()] = reader
 
 
@@ -154,11 +161,16 @@ def _unpickled(make: Callable[..., PreparedStatement], *arguments: Any) -> Prepa
     query_id = statement.query_id
     other = next(statements_with(query_id), None)
     remember(statement)
+    if other is None:
+        # A worker may unpickle the same statement for each of its jobs. So keep one, for the next.
+        if len(_unpickled_lately) >= MOST_UNPICKLED:
+            _unpickled_lately.clear()
+        _unpickled_lately[query_id] = statement
     answers = [reader.has_types_of(statement) for reader in _living(_schema_readers)]
     answers = [answer for answer in answers if answer is not None]
     # The statement may be executed with any of the open clusters.
     is_current = bool(answers) and all(answers)
-    if not is_current and len(answers) < 2 and other is not None:
+    if not is_current and len(answers) == 1 and other is not None:
         # The other statements with this id follow the changes of the only cluster's schema.
         types = _types_of(statement)
         is_current = types is not None and types == _types_of(other)

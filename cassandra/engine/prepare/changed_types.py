@@ -35,9 +35,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._logs import Log
-from cassandra.cqltypes.parse import strip_frozen
 from cassandra.engine.prepare.rebind import user_types_of
-from cassandra.engine.prepare.statements import column_of
+from cassandra.engine.prepare.statements import column_of, has_fields_of_schema, is_same_type
 from cassandra.engine.randomness import generator_or_default
 from cassandra.errors import DriverException
 
@@ -235,12 +234,10 @@ class ChangedTypes:
         """
         if any(self._has_other_type(marker) for marker in prepared.column_metadata):
             return True
-        for udt in user_types_of(prepared.column_metadata):
-            keyspace = self._metadata.keyspaces.get(udt.keyspace)
-            current = keyspace.user_types.get(udt.typename) if keyspace is not None else None
-            if current is not None and tuple(current.field_names) != tuple(udt.fieldnames or ()):
-                return True
-        return False
+        return any(
+            has_fields_of_schema(self._metadata, udt) is False
+            for udt in user_types_of(prepared.column_metadata)
+        )
 
     def _is_unknown(self, prepared: PreparedStatement) -> bool:
         """Return True if the schema does not tell the type of a bind marker.
@@ -265,11 +262,7 @@ class ChangedTypes:
         # The name of a custom type, which is the name of a Java class, has several forms.
         if column is None or "." in column.cql_type:
             return False
-        bound_type = marker.type.cql_parameterized_type()
-        # Servers do not tell whether the type of a bind marker is frozen.
-        return column.cql_type != bound_type and strip_frozen(column.cql_type) != strip_frozen(
-            bound_type
-        )
+        return not is_same_type(column.cql_type, marker.type)
 
 
 def _is_any(prepared: PreparedStatement) -> bool:

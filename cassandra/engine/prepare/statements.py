@@ -14,9 +14,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from cassandra._logs import Log
+from cassandra._patterns import pattern
+from cassandra.cqltypes.parse import strip_frozen
 from cassandra.engine.prepare.body import prepare_body
 from cassandra.engine.prepare.changes import SchemaChanges
-from cassandra.engine.prepare.rebind import adopt_columns, adopt_key, changes_of, has_key
+from cassandra.engine.prepare.rebind import (
+    adopt_columns,
+    adopt_key,
+    changes_of,
+    has_key,
+    user_types_of,
+)
 from cassandra.engine.prepare.registry import StatementRegistry
 from cassandra.engine.prepare.reprepare import guard, revoke_id
 from cassandra.engine.prepare.sending import Send, send_to_one
@@ -34,6 +42,7 @@ from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
     from cassandra.codecs.registry import CodecRegistry
+    from cassandra.cqltypes.udt import UserType
     from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
     from cassandra.engine.control.internal_queries import Send as InternalSend
@@ -64,6 +73,8 @@ OTHERS_WAIT = 1.0  # seconds
 # `renew` tries to prepare a statement on at most this many hosts.
 MOST_RENEWAL_TRIES = 3
 
+
+_VARCHAR = pattern(r"\bvarchar\b")
 
 # The preparers of all clusters, by a number. Those of clusters that were shut down have no session.
 _preparers: weakref.WeakValueDictionary[int, Preparer] = weakref.WeakValueDictionary()
@@ -707,9 +718,42 @@ def has_types_of_schema(metadata: Metadata, markers: Sequence[ColumnMetadata]) -
     """
     for marker in markers:
         column = column_of(metadata, marker)
-        if column is None or column.cql_type != marker.type.cql_parameterized_type():
+        if column is None or not is_same_type(column.cql_type, marker.type):
             return False
-    return True
+    return all(has_fields_of_schema(metadata, udt) for udt in user_types_of(markers))
+
+
+def is_same_type(schema_type: str, marker_type: Any) -> bool:
+    """Return True if the type of a column or field is that of a bind marker, by its name.
+
+    Servers do not tell whether the type of a bind marker is frozen, and call the type text varchar
+    there.
+
+    :param schema_type: the type in CQL, from the schema.
+    :param marker_type: the class of the bind marker's type, or of a field's type.
+    """
+    name: str = marker_type.cql_parameterized_type()
+    return schema_type == name or _comparable(schema_type) == _comparable(name)
+
+
+def _comparable(cql_type: str) -> str:
+    return strip_frozen(_VARCHAR.sub("text", cql_type))
+
+
+def has_fields_of_schema(metadata: Metadata, udt: type[UserType]) -> bool | None:
+    """Return True if a user-defined type has the same fields in the schema, in the same order.
+
+    :param udt: the type of a bind marker, or a part of it.
+    :returns: None if the schema does not have the type.
+    """
+    keyspace = metadata.keyspaces.get(udt.keyspace)
+    current = keyspace.user_types.get(udt.typename) if keyspace is not None else None
+    if current is None:
+        return None
+    names = tuple(udt.fieldnames or ())
+    return tuple(current.field_names) == names and all(
+        map(is_same_type, current.field_types, udt.subtypes)
+    )
 
 
 def key_positions(metadata: Metadata, markers: Sequence[ColumnMetadata] | None) -> list[int] | None:

@@ -6,6 +6,7 @@ The nodes have the addresses 127.0.z.1, .2, .3 ... and share one port.
 from __future__ import annotations
 
 import random
+import sys
 import uuid
 from collections.abc import Callable, Mapping
 from types import NoneType
@@ -180,12 +181,19 @@ class FakeCluster:
         :raises BaseException: if a function for an answer or a match has failed (`failures`), as
             `FakeNode.stop` does.
         """
+        self._end(sys.exc_info()[1])
+
+    def _end(self, error: BaseException | None) -> None:
+        """Stop all nodes, and raise an exception in `failures`.
+
+        :param error: an exception that is being handled, which must not be hidden.
+        """
         failure: BaseException | None = None
         for node in self.nodes:
             try:
-                node.stop()
-            except BaseException as error:
-                failure = failure or error
+                node._end(error)
+            except BaseException as fault:
+                failure = failure or fault
         if self._thread is not None:
             self._thread.stop()
             self._thread = None
@@ -195,14 +203,14 @@ class FakeCluster:
     def __enter__(self) -> FakeCluster:
         return self.start()
 
-    def __exit__(self, *args: object) -> None:
-        self.stop()
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self._end(error)
 
     async def __aenter__(self) -> FakeCluster:
         return self.start()
 
-    async def __aexit__(self, *args: object) -> None:
-        self.stop()
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self._end(error)
 
     # -- requests ----------------------------------------------------------------------------------
 

@@ -262,8 +262,15 @@ class FakeNode(DefaultAnswers):
         :raises BaseException: if a function for an answer or a match has failed (`failures`), and
             no other exception is being handled.
         """
+        self._end(sys.exc_info()[1])
+
+    def _end(self, error: BaseException | None) -> None:
+        """Stop, and raise an exception in `failures`.
+
+        :param error: see `_raise_failures`.
+        """
         self._stop()
-        self._raise_failures(sys.exc_info()[1])
+        self._raise_failures(error)
 
     def _stop(self) -> None:
         """Do what `stop` does, without raising an exception in `failures`."""
@@ -283,14 +290,15 @@ class FakeNode(DefaultAnswers):
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(self, *args: object) -> None:
-        self.stop()
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        # The block may be inside the handler of an exception that has nothing to do with it.
+        self._end(error)
 
     async def __aenter__(self) -> Self:
         return self.start()
 
-    async def __aexit__(self, *args: object) -> None:
-        self.stop()
+    async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self._end(error)
 
     def _raise_failures(self, error: BaseException | None) -> None:
         """Raise the first exception in `failures` that was not raised before, if there is one.

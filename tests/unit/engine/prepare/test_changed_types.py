@@ -245,7 +245,7 @@ async def test_statements_that_a_server_has_described_as_before_are_renewed_agai
     response to the first PREPARE after the change has the old fields.
     """
     harness = ChangedTypesHarness()
-    fields = SimpleNamespace(field_names=["street"])
+    fields = SimpleNamespace(field_names=["street"], field_types=["text", "int"])
     harness.keyspaces["ks"] = SimpleNamespace(user_types={"address": fields}, tables={}, views={})
     harness.changed_types.on_event(type_changed())
     await until_on_loop(lambda: harness.renewed)
@@ -271,7 +271,7 @@ async def test_statements_that_are_being_prepared_learn_of_a_change(event: Any) 
     await run_loop_turns()
     # The statement was prepared, and the server has described it as before.
     harness.statements = {"address": STATEMENTS["address"]}
-    fields = SimpleNamespace(field_names=["street", "city"])
+    fields = SimpleNamespace(field_names=["street", "city"], field_types=["text", "text"])
     harness.keyspaces["ks"] = SimpleNamespace(user_types={"address": fields}, tables={}, views={})
     await until_on_loop(lambda: harness.renewed)
     assert harness.renewed[0] == ["address"]
@@ -325,18 +325,20 @@ async def test_after_missed_events_the_schema_decides() -> None:
     await harness.changed_types.catch_up()
     # The schema does not have the keyspace yet, so no statement is prepared again.
     assert harness.renewed == [[]]
-    fields = {"address": ["street", "city"], "person": ["a"]}
+    address = SimpleNamespace(field_names=["street", "city"], field_types=["text", "text"])
+    person = SimpleNamespace(field_names=["a"], field_types=["frozen<list<address>>"])
     harness.keyspaces["ks"] = SimpleNamespace(
-        user_types={name: SimpleNamespace(field_names=names) for name, names in fields.items()},
-        tables={},
-        views={},
+        user_types={"address": address, "person": person}, tables={}, views={}
     )
     # Now the schema has the field `city`, which the statements lack.
     await harness.changed_types.catch_up()
     # Without `city`, the schema and the statements agree, so no statement is prepared again.
-    fields["address"].remove("city")
+    address.field_names.remove("city")
     await harness.changed_types.catch_up()
-    assert harness.renewed[1:] == [["address", "person"], []]
+    # The type was dropped and created again, and its field has another type.
+    address.field_types[0] = "int"
+    await harness.changed_types.catch_up()
+    assert harness.renewed[1:] == [["address", "person"], [], ["address", "person"]]
 
 
 def marker_statement(name: str) -> PreparedStatement:

@@ -16,12 +16,13 @@ import pytest
 
 import cassandra.query.prepared as prepared_module
 from cassandra.codecs.registry import CodecRegistry
-from cassandra.cqltypes import Int32Type, UserType, UUIDType
+from cassandra.cqltypes import Int32Type, ListType, UserType, UUIDType, VarcharType
 from cassandra.engine.prepare.changes import LATEST_CHANGES
 from cassandra.engine.prepare.statements import (
     LEFT_OUT_AT_ONCE,
     PARALLEL_PREPARES,
     Preparer,
+    has_types_of_schema,
     key_positions,
 )
 from cassandra.errors import (
@@ -46,6 +47,7 @@ from tests.unit.engine.partners import (
 
 pytestmark = pytest.mark.simulated
 
+PLACE = UserType.make_udt_class("ks", "place", ["a", "b"], [Int32Type, VarcharType])
 HOST_A, HOST_B = new_host("10.0.0.1"), new_host("10.0.0.2")
 READ = "SELECT * FROM t WHERE k = ?"
 NO_POLICIES: tuple[Any, Any] = (None, None)
@@ -489,8 +491,10 @@ def add_table(harness: PreparerHarness, cql_type: str) -> None:
 
 @pytest.fixture
 def schema_readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the clusters of other tests that the garbage collector has not freed yet."""
+    """Leave out the clusters and statements of other tests that were not freed yet."""
     monkeypatch.setattr(prepared_module, "_schema_readers", weakref.WeakValueDictionary())
+    monkeypatch.setattr(prepared_module, "_references", {})
+    monkeypatch.setattr(prepared_module, "_unpickled_lately", {})
 
 
 @pytest.mark.usefixtures("schema_readers")
@@ -545,6 +549,57 @@ async def test_unpickled_statements_keep_their_id_only_if_the_schema_has_their_t
     assert pickle.loads(pickled_with_columns).query_id != b"id"
     assert pickle.loads(pickled_with_id).query_id == b"id"
     harness.preparer._sessions.clear()  # type: ignore[attr-defined]
+    assert pickle.loads(pickled).query_id != b"id"
+
+
+@pytest.mark.parametrize(
+    ("cql_type", "marker_type", "is_known"),
+    [
+        ("text", VarcharType, True),
+        ("frozen<list<text>>", ListType.apply_parameters([VarcharType]), True),
+        ("frozen<place>", PLACE, True),
+        ("list<frozen<place>>", ListType.apply_parameters([PLACE]), True),
+        ("frozen<moved>", UserType.make_udt_class("ks", "moved", "ba", [Int32Type] * 2), False),
+        ("frozen<wide>", UserType.make_udt_class("ks", "wide", "ab", [Int32Type] * 2), False),
+        ("frozen<gone>", UserType.make_udt_class("ks", "gone", "ab", [Int32Type] * 2), False),
+    ],
+)
+def test_types_are_compared_with_the_schema(
+    cql_type: str, marker_type: Any, is_known: bool
+) -> None:
+    """The fields of user-defined types are compared, too, and text is called varchar in markers."""
+    places = {
+        name: SimpleNamespace(field_names=["a", "b"], field_types=["int", field_type])
+        for name, field_type in (("place", "text"), ("moved", "int"), ("wide", "bigint"))
+    }
+    table: Any = SimpleNamespace(columns={"k": SimpleNamespace(cql_type=cql_type)})
+    keyspace: Any = SimpleNamespace(tables={"t": table}, views={}, user_types=places)
+    metadata: Any = SimpleNamespace(keyspaces={"ks": keyspace})
+    markers = [ColumnMetadata("ks", "t", "k", marker_type)]
+    assert has_types_of_schema(metadata, markers) is is_known
+
+
+@pytest.mark.usefixtures("schema_readers")
+async def test_a_statement_that_is_unpickled_again_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A worker unpickles the same statement for each job: only the first one is prepared again."""
+    monkeypatch.setattr(prepared_module, "MOST_UNPICKLED", 2)
+    harness = PreparerHarness(prepare_on_all_hosts=False)
+    statement = await harness.prepare()
+    pickled = pickle.dumps(statement)
+    statement.query_id = b"other"
+    first = pickle.loads(pickled)
+    assert first.query_id != b"id"
+    # Its execution has prepared it again.
+    first.query_id = b"id"
+    del first
+    assert pickle.loads(pickled).query_id == b"id"
+    for number in range(3):
+        statement.query_id = b"%d" % number
+        pickle.loads(pickle.dumps(statement))
+    statement.query_id = b"other"
+    assert len(prepared_module._unpickled_lately) <= 2
     assert pickle.loads(pickled).query_id != b"id"
 
 
