@@ -19,13 +19,14 @@ import sys
 import uuid
 from array import array
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from cassandra.cqltypes.failures import fails_again
 from cassandra.cqltypes.udt import mapped_classes
+from cassandra.util.sortedset import SortedSet
 
 _Copy = TypeVar("_Copy")
 
@@ -54,7 +55,11 @@ CONSTANTS = frozenset(
 _MAX_DEPTH = 50
 
 # Instances of these classes and of their subclasses are used uncopied.
-_NEVER_CHANGE = (str, bytes, int, float, frozenset, range, type, enum.Enum)
+_NEVER_CHANGE = (str, bytes, int, float, range, type, enum.Enum)
+
+# Iterators of classes from these modules (generators, `map`, `islice`) compute their items when
+# they are read. Other iterators may be files, for example.
+_MODULES_OF_ITERATORS = ("builtins", "itertools")
 
 # A class that has an attribute with one of these names declares its fields. The names belong to
 # dataclasses, attrs, msgspec, pydantic 2.10 and later, older versions of pydantic, and the
@@ -120,10 +125,11 @@ class _Copier:
             if _are_constants(value):
                 return value.copy() if cls is list else value
         elif cls is dict:
-            if _are_constants(value.values()):
+            if _are_constants(value) and _are_constants(value.values()):
                 return value.copy()
         elif cls is set:
-            return value.copy()
+            if _are_constants(value):
+                return value.copy()
         elif isinstance(value, _NEVER_CHANGE):
             return value
         # If the object occurs twice in the row, or contains itself, use the copy that was already
@@ -163,8 +169,15 @@ class _Copier:
             return self._copy_list(value)
         if isinstance(value, dict):
             return self._copy_dict(value)
-        if isinstance(value, (bytearray, array, set)):
+        if isinstance(value, (set, frozenset)):
+            return self._copy_set(value)
+        if isinstance(value, SortedSet):
+            # The elements keep their order, so that they are not sorted again.
+            return self._copy_object(value, ["_items"])
+        if isinstance(value, (bytearray, array)):
             return copy.copy(value)
+        if type(value).__module__ == "mmap":  # a file in memory, which `copy` refuses
+            return value[:]
         if isinstance(value, memoryview):
             return _copy_view(value)
         if isinstance(value, deque):
@@ -174,11 +187,25 @@ class _Copier:
                 duplicate[index] = self.copy(item)
             return duplicate
         if isinstance(value, MappingProxyType):
-            return MappingProxyType({key: self.copy(item) for key, item in value.items()})
-        if hasattr(value, "dtype") and hasattr(value, "tolist"):  # an array of NumPy or pandas
-            return self._copy_array(value)
-        is_container = isinstance(value, (Mapping, Set, Sequence))
-        if is_container or is_row or _declares_fields(type(value)):
+            return MappingProxyType(
+                {self.copy(key): self.copy(item) for key, item in value.items()}
+            )
+        cls: Any = type(value)
+        # A view of a mapping, such as its `keys()`, shows later changes of the mapping. A generator
+        # reads its source only when it is bound.
+        if isinstance(value, (KeysView, ValuesView, ItemsView)) or (
+            isinstance(value, Iterator) and cls.__module__ in _MODULES_OF_ITERATORS and not is_row
+        ):
+            return [self.copy(item) for item in value]
+        if hasattr(value, "dtype"):
+            if hasattr(value, "tolist"):  # an array of NumPy or pandas, or a tensor
+                return self._copy_array(value)
+            if hasattr(value, "to_list"):  # a Series of polars, whose copies share its memory
+                return [self.copy(item) for item in value]
+        if cls.__module__ == "pyarrow.lib":
+            return copy_arrow(value)
+        is_container = _is_container(cls)
+        if is_container or is_row or _declares_fields(cls):
             names = _attributes_of(value)
             if names:
                 return self._copy_object(value, names)
@@ -212,6 +239,15 @@ class _Copier:
             duplicate.__dict__.update(value.__dict__)
         return duplicate
 
+    def _copy_set(self, value: Any) -> Any:
+        """Copy a set or frozenset and its elements, which may be objects with fields."""
+        if _are_constants(value):
+            return value if isinstance(value, frozenset) else copy.copy(value)
+        items = [self.copy(item) for item in value]
+        if all(new is old for new, old in zip(items, value, strict=True)):
+            return value if isinstance(value, frozenset) else copy.copy(value)
+        return frozenset(items) if isinstance(value, frozenset) else set(items)
+
     # The next two methods read and write items by the methods of `list` and `dict` themselves,
     # because a subclass may override these methods.
     def _copy_list(self, value: Any) -> list[Any]:
@@ -235,11 +271,17 @@ class _Copier:
             return value
         # Record the copy before the values are copied, because a value may contain the dict.
         self._remember_copy(value, duplicate)
+        has_new_keys = False
         # Call the methods of `dict`, because a subclass may override them.
         for key, item in dict.items(value):
             copied = self.copy(item)
             if copied is not item:
                 dict.__setitem__(duplicate, key, copied)
+            has_new_keys = has_new_keys or self.copy(key) is not key
+        if has_new_keys:
+            # The keys are objects with fields. A plain dict is enough, because binding only reads
+            # the items. `self.copy` returns the copies that were made above.
+            return {self.copy(key): item for key, item in dict.items(duplicate)}
         return duplicate
 
     def _copy_object(self, value: Any, names: Iterable[str]) -> object:
@@ -256,7 +298,19 @@ class _Copier:
         return duplicate
 
     def _copy_array(self, value: Any) -> object:
-        """Copy an array of NumPy or pandas, and the Python objects in it."""
+        """Copy an array of NumPy or pandas, or a tensor, and the Python objects in it."""
+        if not hasattr(value, "copy") and hasattr(value, "clone"):  # a tensor of PyTorch
+            return value.clone()
+        pandas = sys.modules.get("pandas")
+        if pandas is not None and isinstance(value, pandas.Index):
+            # An index may be a view of an array. By default, its `copy` would be such a view, too.
+            return value.copy(deep=True)
+        if hasattr(value.dtype, "pyarrow_dtype"):  # `copy` would not copy the Arrow data
+            elements = getattr(value, "array", value)
+            elements = type(elements)(copy_arrow(elements.__arrow_array__()))
+            if hasattr(value, "index"):  # a Series
+                return type(value)(elements, index=value.index, name=value.name)
+            return elements
         duplicate = value.copy()
         # Only NumPy's types have `hasobject`. Arrays of pandas' types contain no objects that can
         # change.
@@ -328,6 +382,44 @@ def _copy_view(view: memoryview) -> memoryview:
         return memoryview(numpy.array(view)) if numpy is not None else view
 
 
+def copy_arrow(value: Any) -> Any:
+    """Return a copy of a table, record batch, array, scalar or buffer of pyarrow.
+
+    Arrow data is constant, but it may be a view of memory that the application can change: pyarrow
+    and polars take arrays of NumPy without a copy. Nothing tells whether memory belongs to Arrow,
+    so all of it is copied, which takes much less time than binding it.
+
+    Objects of other classes of pyarrow, and data that Arrow cannot copy, are returned unchanged.
+
+    :param value: an object of pyarrow. The copy of a record batch is a table.
+    """
+    import pyarrow
+
+    if isinstance(value, pyarrow.Buffer):
+        return pyarrow.py_buffer(value.to_pybytes())
+    if isinstance(value, pyarrow.Scalar):
+        # A number has its own memory. Other scalars refer to the memory of their array.
+        refers = value.is_valid and (hasattr(value, "values") or hasattr(value, "as_buffer"))
+        return pyarrow.array([value], value.type)[0] if refers else value
+    if isinstance(value, (pyarrow.Table, pyarrow.RecordBatch)):
+        table = value
+    elif isinstance(value, (pyarrow.Array, pyarrow.ChunkedArray)):
+        table = pyarrow.table([value], ["values"])
+    else:
+        return value
+    stream = pyarrow.BufferOutputStream()
+    try:
+        with pyarrow.ipc.new_stream(stream, table.schema) as writer:
+            writer.write(table)
+        copied = pyarrow.ipc.open_stream(stream.getvalue()).read_all()
+    except (pyarrow.ArrowNotImplementedError, pyarrow.ArrowInvalid):
+        return value
+    if table is value:
+        return copied
+    column = copied.column(0)
+    return column.combine_chunks() if isinstance(value, pyarrow.Array) else column
+
+
 def _set_attribute(target: Any, name: str, value: Any) -> None:
     """Set an attribute, even if the class of the object refuses assignments (frozen classes)."""
     try:
@@ -340,6 +432,15 @@ def _set_attribute(target: Any, name: str, value: Any) -> None:
 def _has_declaration(cls: type) -> bool:
     # Look into the dicts of the classes, because metaclasses may have properties with these names.
     return any(name in vars(parent) for parent in cls.__mro__ for name in _DECLARATIONS)
+
+
+@lru_cache(maxsize=256)
+def _is_container(cls: type) -> bool:
+    """Return True for classes of mappings, sets, sequences, and others that binding iterates over.
+
+    Not every such class is registered as one of `collections.abc`, so look for the methods.
+    """
+    return hasattr(cls, "__len__") and (hasattr(cls, "__iter__") or hasattr(cls, "__getitem__"))
 
 
 def _declares_fields(cls: type) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from cassandra.cqltypes.failures import EncodeValueError, locate
 from cassandra.errors import DependencyException
-from cassandra.query.snapshots import snapshot
+from cassandra.query.snapshots import copy_arrow, snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,8 +44,8 @@ def is_arrow(rows: object) -> bool:
 def snapshot_and_count(rows: object) -> tuple[object, int]:
     """Return a copy of `rows`, and the number of rows.
 
-    The copy is needed because the application may change `rows` afterwards. Arrow data is not
-    copied, because it cannot change.
+    The copy is needed because the application may change `rows` afterwards. Arrow data is constant
+    itself, but it may be a view of NumPy arrays.
 
     :raises TypeError: if `rows` is neither a table nor an iterable.
     """
@@ -54,7 +54,7 @@ def snapshot_and_count(rows: object) -> tuple[object, int]:
     # A DataFrame also exports Arrow data, but reading that data needs pyarrow. So copy a DataFrame
     # as pandas data below.
     if not is_array(rows) and not is_frame(rows) and is_arrow(rows):
-        table = arrow_table(rows)
+        table = copy_arrow(arrow_table(rows))
         return table, table.num_rows
     # Copy the elements, too: in a view, the application's later changes would be visible.
     if is_array(rows):
@@ -82,9 +82,9 @@ def _copy_of_frame(frame: Any) -> Frame:
     """Return a copy of a pandas DataFrame and of the Python objects in its columns."""
     duplicate: Any = frame.copy()
     for position, dtype in enumerate(getattr(frame, "dtypes", ())):
-        # Only types of NumPy have `hasobject`. Columns of pandas' own types contain no objects that
-        # can change.
-        if getattr(dtype, "hasobject", False):
+        # Only types of NumPy have `hasobject`, and only types of Arrow have `pyarrow_dtype`. The
+        # copy of the frame has copies of all other columns.
+        if getattr(dtype, "hasobject", False) or hasattr(dtype, "pyarrow_dtype"):
             duplicate.isetitem(position, snapshot(frame.iloc[:, position]))
     copied: Frame = duplicate
     return copied

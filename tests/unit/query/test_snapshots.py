@@ -11,13 +11,18 @@ import collections
 import ctypes
 import dataclasses
 import enum
+import itertools
+import mmap
 import types
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import attrs
 import msgspec
 import numpy
 import pandas
+import polars
+import pyarrow
 import pydantic
 import pytest
 
@@ -326,6 +331,104 @@ def test_other_mappings_inside_a_row_are_copied() -> None:
         inner.pop()
 
 
+class Bag:
+    """A collection that is not registered as one of `collections.abc`."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.items[index]
+
+
+@pytest.mark.parametrize(
+    "make_value",
+    [
+        Bag,
+        lambda items: dict.fromkeys(items).keys(),
+        lambda items: collections.UserList(items),
+        lambda items: (item for item in items),
+        lambda items: map(abs, items),
+        lambda items: itertools.islice(items, 5),
+        lambda items: (ctypes.c_int32 * 2)(*items),
+    ],
+)
+def test_all_collections_that_binding_accepts_are_copied(make_value: Callable[..., Any]) -> None:
+    """Binding iterates over objects of many classes, and their copies do not change."""
+    items = [1, 2]
+    (copied,) = snapshot([make_value(items)])
+    items[:] = [8, 9]
+    assert list(copied) == [1, 2]
+
+
+def test_views_of_a_mapping_are_copied() -> None:
+    """Later changes of a mapping appear in its `keys`, `values` and `items`, not in copies."""
+    mapping = {1: [2]}
+    copies = snapshot([mapping.keys(), mapping.values(), mapping.items()])
+    mapping[1].append(5)
+    mapping[3] = []
+    assert copies == [[1], [[2]], [(1, [2])]]
+
+
+def test_an_error_of_a_generator_in_a_row_is_raised() -> None:
+    """If a generator in a row fails, its error is raised, and no part of its items is bound."""
+
+    def fail() -> Any:
+        yield 1
+        raise LookupError("no further tag")
+
+    with pytest.raises(LookupError, match="no further tag"):
+        snapshot([fail()])
+
+
+@dataclasses.dataclass(eq=False)
+class Street:
+    """A value of a user-defined type, which can be an element of a set."""
+
+    name: str
+
+
+@pytest.mark.parametrize(
+    "make_set", [SortedSet, set, frozenset, dict.fromkeys, collections.OrderedDict.fromkeys]
+)
+def test_objects_in_sets_and_keys_of_mappings_are_copied(make_set: Callable[..., Any]) -> None:
+    """Objects with declared fields are also copied as elements of sets and as keys of mappings."""
+    street = Street("old")
+    (copied,) = snapshot([make_set([street])])
+    street.name = "new"
+    assert [item.name for item in copied] == ["old"]
+
+
+def test_a_sorted_set_is_copied_with_its_elements() -> None:
+    """The driver's class of sets, and the sets in it, are copied; the elements keep their order."""
+    inner = SortedSet([1])
+    tags = SortedSet([inner])
+    unordered = SortedSet([(1, None), (1, 2)])  # `<` does not compare None with 2
+    copied, unordered_copy = snapshot((tags, unordered))
+    inner.add(2)
+    tags.add(SortedSet([3]))
+    unordered.add((1, 0))
+    assert type(copied) is SortedSet
+    assert list(copied) == [SortedSet([1])]
+    assert list(unordered_copy) == [(1, None), (1, 2)]
+    assert (1, 2) in unordered_copy
+
+
+def test_a_batch_takes_a_sorted_set_as_it_is() -> None:
+    """Rows of a batch keep the elements that a set of a result had when they were added."""
+    tags = SortedSet([1, 2])
+    batch = BatchStatement()
+    batch.add("INSERT INTO t (k, s) VALUES (?, ?)", (1, tags))
+    tags.add(3)
+    batch.add_many("INSERT INTO t (k, s) VALUES (?, ?)", [(2, tags)])
+    tags.clear()
+    rows = [row for entry in batch.sealed_entries() for row in entry.rows]  # type: ignore[union-attr]
+    assert [list(row[1]) for row in rows] == [[1, 2], [1, 2, 3]]
+
+
 # -- buffers and arrays ----------------------------------------------------------------------------
 
 
@@ -395,6 +498,78 @@ def test_elements_of_object_arrays_are_copied() -> None:
     assert list(series_copy.index) == [3, 3]
     assert record["v"] == [1]
     assert scalar.item() == [1]
+
+
+class Tensor:
+    """An array with the methods of a tensor of PyTorch: it has `clone`, and no `copy`."""
+
+    dtype = "float32"
+
+    def __init__(self, elements: Any) -> None:
+        self.elements = elements
+
+    def tolist(self) -> Any:
+        return self.elements.tolist()
+
+    def clone(self) -> Tensor:
+        return Tensor(self.elements.copy())
+
+
+def arrow_extension(elements: Any) -> Any:
+    """Return an array of pandas, which has the elements in Arrow memory."""
+    return pandas.arrays.ArrowExtensionArray(pyarrow.array(elements))
+
+
+@pytest.mark.parametrize(
+    "make_view",
+    [
+        Tensor,
+        lambda elements: polars.Series("c", elements),
+        pyarrow.array,
+        lambda elements: pyarrow.chunked_array([pyarrow.array(elements)]),
+        lambda elements: pyarrow.ListArray.from_arrays([0, 2], pyarrow.array(elements))[0],
+        pyarrow.py_buffer,
+        lambda elements: pandas.Index(elements, copy=False),
+        lambda elements: pandas.array(elements, copy=False),
+        arrow_extension,
+        lambda elements: pandas.Series(arrow_extension(elements), index=[3, 4], name="c"),
+    ],
+)
+def test_views_of_an_array_are_copied(make_view: Callable[..., Any]) -> None:
+    """Objects of array libraries that are views of a NumPy array do not change with it."""
+    elements = numpy.array([1, 2])
+    (copied,) = snapshot([make_view(elements)])
+    elements[:] = 9
+    if isinstance(copied, pyarrow.Buffer):
+        copied = numpy.frombuffer(copied, elements.dtype)
+    if isinstance(copied, pyarrow.Scalar):
+        copied = copied.as_py()
+    to_list = getattr(copied, "to_pylist", None) or getattr(copied, "tolist", None)
+    assert (copied if to_list is None else to_list()) == [1, 2]
+    if isinstance(copied, pandas.Series):
+        assert list(copied.index) == [3, 4]
+        assert copied.name == "c"
+
+
+def test_a_series_of_polars_and_a_mapped_file_are_copied() -> None:
+    """Assignments to a Series of polars, and to the memory of a mapped file, change no copy."""
+    series = polars.Series([1.5, 2.5])
+    mapped = mmap.mmap(-1, 2)
+    series_copy, mapped_copy = snapshot((series, mapped))
+    series[0] = 9.0
+    mapped[:] = b"ab"
+    assert list(series_copy) == [1.5, 2.5]
+    assert bytes(mapped_copy) == b"\0\0"
+
+
+@pytest.mark.parametrize("make_scalar", [pyarrow.scalar, lambda value: pyarrow.array([value])[0]])
+@pytest.mark.parametrize("value", [None, 5, "text", b"bytes", [1, None], {"a": 1}])
+def test_scalars_of_arrow_keep_their_value(make_scalar: Any, value: Any) -> None:
+    """The copy of a scalar of pyarrow has the same type and value."""
+    scalar = make_scalar(value)
+    (copied,) = snapshot([scalar])
+    assert copied.type == scalar.type
+    assert copied.as_py() == value
 
 
 def test_an_error_of_a_signal_handler_is_raised_unchanged() -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy
 import pandas
+import polars
+import pyarrow
 import pytest
 
 from cassandra.query.tables.rows import snapshot_and_count
@@ -64,3 +66,56 @@ def test_a_table_of_numbers_is_copied() -> None:
     assert table_copy["k"].tolist() == [1, 2]
     assert table_copy.dtypes.equals(table.dtypes)
     assert numbers_copy.tolist() == [[1, 2]]
+
+
+def pandas_on_arrow(columns: Any) -> Any:
+    """Return a frame of pandas whose columns are in Arrow memory."""
+    return pandas.DataFrame(
+        {
+            name: pandas.arrays.ArrowExtensionArray(pyarrow.array(column))
+            for name, column in columns.items()
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "make_table",
+    [
+        pyarrow.table,
+        pyarrow.record_batch,
+        lambda columns: pyarrow.table(columns).slice(0, 2),
+        polars.DataFrame,
+        pandas_on_arrow,
+    ],
+)
+def test_tables_that_are_views_of_arrays_are_copied(make_table: Any) -> None:
+    """Arrow tables take NumPy arrays without a copy, but a snapshot does not change with them."""
+    columns = {"k": numpy.array([1, 2]), "v": numpy.array([1.5, 2.5])}
+    copied: Any
+    copied, count = snapshot_and_count(make_table(columns))
+    for column in columns.values():
+        column[:] = 9
+    assert count == 2
+    assert [list(map(float, copied[name].to_numpy())) for name in "kv"] == [[1, 2], [1.5, 2.5]]
+
+
+def test_arrow_data_of_all_kinds_is_copied_unchanged() -> None:
+    """The copy of an Arrow table has the same types and values, in the same chunks or fewer."""
+    first = pyarrow.table(
+        {
+            "text": ["a", None, "c"],
+            "view": pyarrow.array(["a", None, "c"]).cast(pyarrow.string_view()),
+            "tags": [[1], None, [2, None]],
+            "word": pyarrow.array(["x", "y", "x"]).dictionary_encode(),
+            "point": [{"x": 1}, None, {"x": 2}],
+            "id": pyarrow.array([bytes(16)] * 3, pyarrow.binary(16)),
+            "nothing": pyarrow.nulls(3),
+        }
+    )
+    second = first.set_column(3, "word", pyarrow.array(["z", "z", "y"]).dictionary_encode())
+    table = pyarrow.concat_tables([first, second]).slice(1, 4)
+    copied: Any
+    copied, count = snapshot_and_count(table)
+    assert count == 4
+    assert copied.schema == table.schema
+    assert copied.to_pylist() == table.to_pylist()
