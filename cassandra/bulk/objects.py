@@ -9,7 +9,7 @@ SQLAlchemy), or else its slots and the public attributes of its ``__dict__``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from types import MemberDescriptorType
@@ -282,7 +282,11 @@ def check_value(cql_type: Any, value: object) -> None:
             for subtype, items in zip(cql_type.subtypes, (value, value.values()), strict=True):
                 for item in items:
                     check_value(subtype, item)
-    elif isinstance(value, (list, tuple, Set)):
+    elif (
+        isinstance(value, Collection)  # a `SortedSet`, too, which is no `Set`
+        and not isinstance(value, (str, bytes))
+        and getattr(value, "ndim", None) != 0  # an array without dimensions has no elements
+    ):
         subtypes = cql_type.subtypes
         if len(subtypes) == 1 and _is_flat(subtypes[0]):
             value = [item for item in value if not isinstance(item, (tuple, list, dict))]

@@ -12,6 +12,7 @@ from cassandra._signals import is_from_signal_handler
 from cassandra.bulk.fields import values_by_name
 from cassandra.bulk.objects import stored_values
 from cassandra.query.snapshots import CONSTANTS
+from cassandra.util.sortedset import SortedSet
 
 MEASURED = 7  # of small rows, callers measure one row of this number of rows
 _SIZE = 8  # the size in bytes of a value of constant size, or of the reference to another value
@@ -92,7 +93,7 @@ class _Meter:
         self._collections_left -= 1
         if isinstance(value, Mapping):
             return self.size_of_items(value) + self.size_of_items(value.values())
-        if isinstance(value, (list, tuple, Set, deque)):
+        if isinstance(value, (list, tuple, Set, SortedSet, deque)):
             return self.size_of_items(value)
         if isinstance(value, array):
             return _SIZE + len(value) * value.itemsize

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
 import attrs
 import msgspec
+import numpy
+import pandas
 import pydantic
 import pytest
 
@@ -24,9 +27,10 @@ from cassandra.bulk.objects import (
     stored_values,
     values_to_show,
 )
-from cassandra.cqltypes.containers import ListType, MapType, TupleType
+from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType
 from cassandra.cqltypes.scalars import Int32Type, UTF8Type
 from cassandra.cqltypes.udt import UserType, mapped_classes
+from cassandra.util import SortedSet
 
 
 def any_name(name: str) -> bool:
@@ -278,6 +282,10 @@ BAD = BadAddress("x", 1)
         (ADDRESS, lambda value: value),
         (ListType.apply_parameters([ADDRESS]), lambda value: [None, value]),
         (MapType.apply_parameters([Int32Type, ADDRESS]), lambda value: {1: value}),
+        (SetType.apply_parameters([ADDRESS]), lambda value: SortedSet([value])),
+        (SetType.apply_parameters([ADDRESS]), lambda value: {1: value}.values()),
+        (ListType.apply_parameters([ADDRESS]), lambda value: deque([None, value])),
+        (ListType.apply_parameters([ADDRESS]), lambda value: pandas.Series([None, value])),
         (TupleType.apply_parameters([Int32Type, ADDRESS]), lambda value: (1, value)),
         (PERSON, lambda value: Person("x", value)),
         (PERSON, lambda value: {"home": value}),
@@ -303,6 +311,8 @@ def test_values_that_are_not_checked() -> None:
     check_value(ListType.apply_parameters([Int32Type]), [BAD])
     check_value(ListType.apply_parameters([ADDRESS]), 5)
     check_value(MapType.apply_parameters([Int32Type, ADDRESS]), 5)
+    check_value(ListType.apply_parameters([ADDRESS]), numpy.array(5))
+    check_value(ListType.apply_parameters([ADDRESS]), "text")
     for value in (5, "text", SimpleNamespace(other=1)):
         check_value(ADDRESS, value)
 

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from cassandra.bulk.row_sizes import size_of_row
+from cassandra.util import SortedSet
 
 TEXT = "x" * 100_000
 Named = namedtuple("Named", ["id", "text"])
@@ -70,6 +71,7 @@ class WithKeys:
         (1, ["x" * 92] * 1000),
         (1, {str(number) * 5: "x" * 80 for number in range(1000)}),
         (1, {uuid.uuid4() for _ in range(12_500)}),
+        (1, SortedSet(range(12_500))),
         (1, [("x" * 76, 1)] * 1000),
     ],
     ids=lambda row: type(row).__name__,
