@@ -350,7 +350,17 @@ class ColumnarResult(ColumnForms):
     _message: ResultMessage | None
     _iterator: Any
     _is_list: bool
-    response_future: Any
+    _gathering: Any
+
+    if TYPE_CHECKING:
+
+        def _has_more_pages(self) -> bool: ...
+
+        def _numbered_message(self) -> tuple[int, ResultMessage | None]: ...
+
+        def _request_page_after(self, page: int) -> None: ...
+
+        def _fetch_after(self, page: int) -> bool: ...
 
     def to_arrow(self, **options: Any) -> pyarrow.Table:
         """Return the remaining rows as a `pyarrow.Table` with one chunk per page.
@@ -426,32 +436,33 @@ class ColumnarResult(ColumnForms):
         )
 
     def _check_columns(self) -> None:
-        if self._iterator is not None or self._is_list:
+        if self._iterator is not None or self._is_list or self._gathering is not None:
             raise RuntimeError(READ if isinstance(self._iterator, ReadByColumns) else BEGUN)
 
     def _pages(self, column_plan: PagePlan, column_plan_of: PlanOf) -> Iterator[ColumnArray]:
         """Yield the columns of each remaining page. `column_plan` is the plan of the first page."""
         columnar = columnar_module()
         self._check_columns()
-        message = rows_message(self._message)
+        page, current = self._numbered_message()
+        message = rows_message(current)
         layout = column_plan.layout
-        future = self.response_future
         while True:
-            has_more_pages = bool(future.has_more_pages)
+            has_more_pages = self._has_more_pages()
             if has_more_pages:
                 # From here on, each page is dropped after use, so a later iteration over the rows
                 # would silently miss rows. `ReadByColumns` raises an error instead.
                 self._iterator = ReadByColumns()
                 # Request the next page now, so that it arrives while the application uses this
                 # page. Request only one page ahead, to limit the memory.
-                future.start_fetching_next_page()
+                self._request_page_after(page)
             yield message.columns(column_plan)
             if not has_more_pages:
                 return
-            message = rows_message(future.result()._message)
-            self._message = message
-            # Drop the rows of the previous page, which may have been decoded for `current_rows`.
-            self._page: Any = None
+            # This also replaces the rows of the page, which may have been decoded for
+            # `current_rows`.
+            self._fetch_after(page)
+            page, current = self._numbered_message()
+            message = rows_message(current)
             column_plan = column_plan_of(message.metadata)
             # A table or data frame has one schema, so the columns must not change between pages.
             columnar.check_same(layout, column_plan.layout)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, SupportsIndex, overload
@@ -150,6 +150,11 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
     # True after `result[0]`, which needs only the current page. A later iteration then first reads
     # all rows into a list, so that it begins with the first row again.
     _is_indexed = False
+    # The response message with all rows, if `_page` has them in a list, and they were on one page.
+    _only_message: ResultMessage | None = None
+    # While `_enter_list_mode` reads all pages, its iterator and the rows so far. They are kept if a
+    # page could not be fetched, so that the next operation goes on from there.
+    _gathering: tuple[Iterator[Any], list[Any]] | None = None
     # The thread whose iteration has returned the last row. If this thread begins another iteration,
     # the driver warns that no rows are left. Other threads that share the result get no warning.
     _last_reader: threading.Thread | None = None
@@ -212,6 +217,7 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         :param response: a response message, a list of rows, or None for no rows.
         """
         self._pages_before += 1
+        self._only_message = None
         self._is_read = self._is_over = self._is_fetching = False
         if isinstance(response, ResultMessage):
             self._message = response
@@ -343,7 +349,9 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
         Pass it to `Session.execute`, later or in another process, to read the next page.
         """
-        state: bytes | None = self.response_future.paging_state
+        message = self._message if self._is_fetching else None
+        # The future may already have the page that was requested, and that page's state.
+        state: bytes | None = (message or self.response_future).paging_state
         if state is not None:
             self._note_pages_known()
         return state
@@ -363,6 +371,27 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         if lock is None:
             lock = self.__dict__.setdefault("_fetch_lock", new_lock())
         return lock
+
+    def _numbered_message(self) -> tuple[int, ResultMessage | None]:
+        """Return the number of the current page, and its response message."""
+        page, message = self._pages_before, self._message
+        # If another thread still waits for the next page, it has not replaced the current page. Do
+        # not wait for its lock, because this thread begins with the current page.
+        if self._is_fetching:
+            return page, message
+        # Hold the lock, so that no other thread replaces the current page between these steps.
+        with self._get_fetch_lock():
+            return self._pages_before, self._message
+
+    def _request_page_after(self, page: int) -> None:
+        """Request the page after `page`, unless a thread has requested it already.
+
+        :param page: the number of the caller's current page, from `_pages_before`.
+        """
+        with self._get_fetch_lock():
+            if page == self._pages_before and not self._is_fetching:
+                self.response_future.start_fetching_next_page()
+                self._is_fetching = True
 
     def _fetch_after(self, page: int, is_read: bool = False) -> bool:
         """Make the page after `page` the current page; if another thread is fetching it, wait.
@@ -420,7 +449,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         if self._is_indexed:
             self._enter_list_mode("iteration")
         if self._is_list:
-            return iter(self._page)
+            self._iterator = iter(self._page)
+            return self._iterator
         if self._is_over and self._last_reader is threading.current_thread():
             warn_of_empty_iteration()
         # If pages were read by columns, `_iterator` is a `ReadByColumns`. Keep it: it raises an
@@ -542,10 +572,22 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
 
     def all_tuples(self) -> list[tuple[Any, ...]]:
         """Return the rows of the current page as plain tuples, regardless of the row factory."""
-        if self._message is None or self._is_over:
-            return [tuple(row) for row in self._page]
-        rows: list[tuple[Any, ...]] = self._message.decode(tuple_factory)
+        message = self._only_message or (None if self._is_over else self._message)
+        if message is None:
+            return list(map(self._plain_tuple, self._page))
+        rows: list[tuple[Any, ...]] = message.decode(tuple_factory)
         return rows
+
+    def _plain_tuple(self, row: Any) -> tuple[Any, ...]:
+        """Return the values of a row of any row factory."""
+        if isinstance(row, Mapping):
+            return tuple(row.values())
+        names = self.column_names
+        # The row may be an object of the application's class, whose iterator, if it has one, need
+        # not return the values of the columns.
+        if names and not isinstance(row, Sequence) and all(hasattr(row, name) for name in names):
+            return tuple(getattr(row, name) for name in names)
+        return tuple(row)
 
     def _enter_list_mode(self, operation: str) -> None:
         """Read all pages into one list, for operations that need all rows.
@@ -556,8 +598,24 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             return
         if self._iterator is not None:
             raise RuntimeError(f"{operation} cannot be used once iteration has begun")
+        # If a page cannot be fetched, no row is lost: the next operation and iteration come here.
+        self._is_indexed = True
+        if self._gathering is None:
+            self._gathering = (self._rows(), [])
+        iterator, rows = self._gathering
+        has_single_page = not isinstance(iterator, _RowIterator)
+        try:
+            for row in iterator:
+                rows.append(row)
+        except BaseException:
+            if has_single_page:  # a generator has ended, so begin with its first row again
+                self._gathering = None
+            raise
+        self._gathering = None
         self._is_indexed = False
-        self._page = self.all()
+        self._page = rows
+        self._columns_at_hand()  # cached, because they are read from the message
+        self._only_message = self._message if has_single_page else None
         self._message = None
         self._is_list = True
 
@@ -573,7 +631,8 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
         For the first row, this skips empty pages, as `one` does. For other rows, this reads all
         pages into a list.
         """
-        if index == 0 and not self._is_list and self._iterator is None:
+        is_begun = self._is_list or self._gathering is not None or self._iterator is not None
+        if index == 0 and not is_begun:
             rows = self._skip_empty_pages()  # like `one`, without reading all pages
             # The page of a row factory that is a generator cannot be indexed: see below.
             if type(rows) is list or not isinstance(rows, Iterator):

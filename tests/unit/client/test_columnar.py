@@ -202,6 +202,58 @@ async def test_reading_begins_at_the_current_page(api: Api, form: str) -> None:
     assert as_lists(await api.convert(result, form), form) == [[2, 3], ["b", "c"]]
 
 
+class InterruptedFuture(FakeFuture):
+    """A fake future whose first wait for a page is interrupted, and which has the page then."""
+
+    error = None
+    is_interrupted = False
+
+    def start_fetching_next_page(self) -> None:
+        super().start_fetching_next_page()
+        self.page_index += 1
+
+    def result(self) -> ResultSet[Any]:
+        if not self.is_interrupted:
+            self.is_interrupted = True
+            raise KeyboardInterrupt
+        return ResultSet(self, self.pages[self.page_index])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("page_count", [2, 3])
+async def test_columns_after_an_interrupted_wait_have_all_pages(form: str, page_count: int) -> None:
+    """A page for which the wait was interrupted is not missing in the columns."""
+    pages = [page((number, "a")) for number in range(page_count)]
+    for each in pages[:-1]:
+        each.paging_state = b"more"
+    result: Any = ResultSet(InterruptedFuture(pages), pages[0])
+    with pytest.raises(KeyboardInterrupt):
+        result.fetch_next_page()
+    table = await Api("blocking").convert(result, form)
+    assert as_lists(table, form) == [list(range(page_count)), ["a"] * page_count]
+    assert result.response_future.page_requests == page_count - 1
+
+
+def test_columns_after_an_interrupted_search_for_the_first_row() -> None:
+    """If `one` was interrupted while it skipped an empty page, the columns have all rows."""
+    pages = [page(), page((1, "a"), (2, "b")), page((3, "c"))]
+    result: Any = ResultSet(InterruptedFuture(pages), pages[0])
+    with pytest.raises(KeyboardInterrupt):
+        result.one()
+    assert result.to_numpy()["id"].tolist() == [1, 2, 3]
+
+
+def test_columns_after_failed_indexing_are_refused() -> None:
+    """If indexing has read only some of the pages, their rows would be missing in the columns."""
+    pages = [page((1, "a")), page((2, "b"))]
+    result: Any = ResultSet(InterruptedFuture(pages), pages[0])
+    with pytest.raises(KeyboardInterrupt):
+        result[1]
+    with pytest.raises(RuntimeError, match="reading has begun"):
+        result.to_arrow()
+    assert result[1] == (2, "b")
+
+
 @pytest.mark.parametrize("form", FORMS)
 async def test_after_iteration_columns_cannot_be_read(api: Api, form: str) -> None:
     """If an iteration has already read rows of a result, the result cannot become columns."""

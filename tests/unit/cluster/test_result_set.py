@@ -17,6 +17,7 @@ from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS, RESULT_KIND_VOID
 from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
 from cassandra.testing.fake import FakeNode, paged
+from tests.unit.protocol.wire import int32
 from tests.waiting import WAIT
 
 
@@ -287,6 +288,41 @@ def test_was_applied_with_every_row_factory(factory: Any, body: bytes, expected:
     assert ResultSet(future, message).was_applied is expected
 
 
+class Row:
+    """A row of an application's class, whose iterator returns something else than the values."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def __iter__(self) -> Any:
+        return iter(["k"])
+
+
+@pytest.mark.parametrize(
+    "row_factory",
+    [
+        tuple_factory,
+        named_tuple_factory,
+        dict_factory,
+        lambda names, rows: [Row(*row) for row in rows],
+        lambda names, rows: [list(row) for row in rows],
+    ],
+)
+@pytest.mark.parametrize("page_count", [1, 2])
+def test_all_tuples_after_indexing(row_factory: Any, page_count: int) -> None:
+    """`all_tuples` returns plain tuples of every row factory, also after all pages were read."""
+    pages: list[Any] = [
+        rows_message(["k"], [Int32Type], int32(4) + int32(number), 1) for number in range(2)
+    ]
+    future: Any = FakeFuture(*pages[1:page_count])
+    future.row_factory = row_factory
+    rows: ResultSet[Any] = ResultSet(future, pages[0])
+    assert rows.all_tuples() == [(0,)]
+    assert rows != []
+    assert rows.all_tuples() == [(number,) for number in range(page_count)]
+    assert {type(row) for row in rows.all_tuples()} == {tuple}
+
+
 def test_was_applied_of_another_statement_raises() -> None:
     one_int = bytes.fromhex("00000004 00000007")
     message = rows_message(["v"], [Int32Type], one_int, count=1)
@@ -348,6 +384,70 @@ def test_an_interrupted_wait_loses_no_page(further_pages: Any) -> None:
     assert rows.has_more_pages
     # The second page has the row 3, and the third page, if any, has the row 4.
     assert list(rows) == list(range(3, 3 + len(further_pages)))
+
+
+def test_the_paging_state_is_the_current_pages() -> None:
+    """The paging state is that of the current page, even if the next page has already come."""
+    page = rows_message(["k"], [Int32Type], b"", 0)
+    page.paging_state = b"state of the first page"
+    rows: ResultSet[Any] = ResultSet(InterruptedFuture([1]), page)
+    rows.response_future.paging_state = page.paging_state
+    with pytest.raises(KeyboardInterrupt):
+        rows.fetch_next_page()
+    rows.response_future.paging_state = b"state of the second page"
+    assert rows.paging_state == b"state of the first page"
+    rows.fetch_next_page()
+    assert rows.paging_state == b"state of the second page"
+
+
+def compare(rows: ResultSet[Any]) -> None:
+    """Compare a result with a list, which reads all of its rows."""
+    assert rows != []
+
+
+READ_ALL = [lambda rows: rows[0], lambda rows: rows[1], lambda rows: rows[:1], compare]
+
+
+@pytest.mark.parametrize("read", READ_ALL)
+@pytest.mark.parametrize("further_pages", [[], [[3], [], [4]]])
+def test_next_returns_all_rows_after_indexing(read: Any, further_pages: Any) -> None:
+    """`next` begins at the first row after an operation that may have read all rows."""
+    rows: ResultSet[Any] = ResultSet(FakeFuture(*further_pages), [1, 2])
+    read(rows)
+    expected = [1, 2, *[row for page in further_pages for row in page]]
+    assert [next(rows) for _ in expected] == expected
+    assert next(rows, None) is None
+    # As with other results, `next` continues the latest iteration.
+    for row in rows:
+        assert row == 1
+        break
+    assert next(rows) == 2
+    assert list(rows) == expected
+    assert rows[1] == 2
+
+
+@pytest.mark.parametrize("read_again", [list, lambda rows: rows[:], lambda rows: [*rows[0:]]])
+def test_no_row_is_lost_if_indexing_is_interrupted(read_again: Any) -> None:
+    """If a page cannot be fetched for an index, the rows of the pages before it are not lost."""
+    rows: ResultSet[Any] = ResultSet(InterruptedFuture([3], [4]), [1, 2])
+    with pytest.raises(KeyboardInterrupt):
+        rows[3]
+    assert read_again(rows) == [1, 2, 3, 4]
+    assert rows[0] == 1
+
+
+def test_a_row_that_cannot_be_read_is_an_error_each_time() -> None:
+    """If the rows of a single page cannot be decoded, indexing raises the error each time."""
+
+    class Rows(list[int]):
+        def __iter__(self) -> Any:
+            raise LookupError("no such row")
+
+    rows: ResultSet[Any] = ResultSet(FakeFuture(), None)
+    rows._page = Rows([1])
+    for _ in range(2):
+        with pytest.raises(LookupError):
+            rows[1]
 
 
 class BlockingFuture(FakeFuture):
