@@ -16,7 +16,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Protocol, overload
 
 from cassandra._habits import advise_on_pairs, is_table
 from cassandra._imports import at_first_cluster
@@ -53,8 +53,6 @@ __all__ = [
     "execute_concurrent_async",
     "execute_concurrent_with_args",
 ]
-
-_Number = TypeVar("_Number")
 
 
 log = Log("cassandra.concurrent")
@@ -108,17 +106,23 @@ class ExecutionResult(NamedTuple):
 advise_on_pairs(ExecutionResult)
 
 
-def _checked_concurrency(concurrency: _Number) -> _Number:
-    """Return `concurrency` if it is a number; raise TypeError otherwise.
+def _checked_concurrency(concurrency: Any) -> int:
+    """Return the greatest number of requests that a concurrency allows, at least 1.
 
-    A string of digits, for example from a command line, is refused, too.
+    A fraction, for example of ``len(hosts) * 2.5``, is rounded down.
+
+    :raises TypeError: if the concurrency is no number. A string of digits, for example from a
+        command line, is refused, too.
+    :raises ValueError: if the concurrency is not greater than 0.
     """
     if not hasattr(concurrency, "__float__"):
         raise TypeError(
             f"concurrency must be a number of requests, but is {concurrency!r} of type "
             f"{type(concurrency).__name__}{_instead_of_concurrency(concurrency)}"
         )
-    return concurrency
+    if not concurrency > 0:  # or it is NaN
+        raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
+    return max(1, int(min(concurrency, sys.maxsize)))  # infinity is no integer
 
 
 def _instead_of_concurrency(value: object) -> str:
@@ -218,8 +222,7 @@ def execute_concurrent(
     if _unknown:
         raise unknown_option("execute_concurrent", _unknown)
     _check_session("execute_concurrent", session)
-    if _checked_concurrency(concurrency) <= 0:
-        raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
+    concurrency = _checked_concurrency(concurrency)
     check_pairs(statements_and_parameters)
     options = _execute_options(execution_profile, row_type)
     run = _Run(session, statements_and_parameters, concurrency, raise_on_first_error, options)
@@ -774,8 +777,7 @@ def execute_concurrent_async(
     :returns: a future of the list of results, in the order of the statements.
     """
     _check_session("execute_concurrent_async", session)
-    if _checked_concurrency(concurrency) <= 0:
-        raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
+    concurrency = _checked_concurrency(concurrency)
     options = _execute_options(execution_profile, row_type)
     run = _UnwatchedRun(session, list(statements_and_parameters), raise_on_first_error, options)
     # Send the first statements. Each execution that completes then sends another statement.

@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from itertools import repeat
 from typing import Any
 from unittest.mock import MagicMock, Mock
@@ -726,6 +727,47 @@ def test_no_statement_is_sent_after_the_callback_raises() -> None:
 def test_a_concurrency_of_the_command_line_is_no_number(call: Any) -> None:
     with pytest.raises(TypeError, match=r"is '100' of type str: write int\('100'\)"):
         call(Mock(), [("SELECT", None)], concurrency="100")
+
+
+class HeldSession:
+    """A fake session whose executions complete when a test calls `complete`."""
+
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def execute_async(self, *arguments: Any, **options: Any) -> Any:
+        future = Mock()
+        self.sent.append(future)
+        return future
+
+    def complete(self, number: int) -> None:
+        (callback,) = self.sent[number].add_callbacks.call_args_list
+        callback.kwargs["callback"]([], *callback.kwargs["callback_args"])
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "count"),
+    [(2.5, 2), (2.0, 2), (0.5, 1), (Fraction(7, 2), 3), (float("inf"), 9), (10**30, 9)],
+)
+def test_a_concurrency_that_is_no_integer_is_a_limit(concurrency: Any, count: int) -> None:
+    """A fraction is rounded down, and infinity is no limit."""
+    session = HeldSession()
+    execute_concurrent_async(session, [("SELECT", None)] * 9, concurrency=concurrency)
+    assert len(session.sent) == count
+    session.complete(0)
+    assert len(session.sent) == min(9, count + 1)
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        node.prime("SELECT a", rows([("a", "int")], [(1,)]))
+        pairs = [("SELECT a", None)] * 9
+        results = execute_concurrent(cluster.connect(), pairs, concurrency)
+        assert [success for success, _ in results] == [True] * 9
+
+
+@pytest.mark.parametrize("call", [execute_concurrent, execute_concurrent_async])
+@pytest.mark.parametrize("concurrency", [0, -1, -0.5, float("nan")])
+def test_a_concurrency_that_is_not_greater_than_zero(call: Any, concurrency: Any) -> None:
+    with pytest.raises(ValueError, match="concurrency must be greater than 0, but is"):
+        call(Mock(), [("SELECT", None)], concurrency=concurrency)
 
 
 def test_many_rows_in_the_place_of_the_concurrency() -> None:
