@@ -62,7 +62,12 @@ def warn_of_timestamp_literals(
         table = _table_of(text, metadata, keyspace)
         if table is None:
             return
-        columns = _timestamp_columns(text, parameters, table)
+        try:
+            columns = _timestamp_columns(text, parameters, table)
+        except (TypeError, ValueError, LookupError):
+            # The placeholders do not fit the parameters. The error is raised, with an explanation,
+            # when the parameters become literals.
+            return
         columns_of_texts.put((keyspace, text), columns)
     # Warn of each suspicious number that is for a timestamp column.
     for key in suspects.keys() & columns.keys():

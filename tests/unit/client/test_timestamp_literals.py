@@ -11,6 +11,7 @@ import pytest
 
 from cassandra import aio
 from cassandra.cluster import Cluster, Session
+from cassandra.errors import MissingParameter
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import FakeNode
 from tests.unit.metadata.schema import rows
@@ -52,6 +53,28 @@ def test_seconds_for_a_timestamp_warn(session: Session, query: Any, parameters: 
         with pytest.warns(RuntimeWarning, match=ADVICE) as warned:
             session.execute(query, parameters)
         assert [warning.filename for warning in warned] == [__file__]
+
+
+@pytest.mark.parametrize("number", [17, SECONDS])
+@pytest.mark.parametrize(
+    ("query", "make_parameters", "error"),
+    [
+        ("INSERT INTO t (id, at) VALUES (%s, %s)", lambda number: (number,), TypeError),
+        ("INSERT INTO t (id, at) VALUES (%s, %s)", lambda number: (1, number, 3), TypeError),
+        (
+            "INSERT INTO t (id, at) VALUES (%(id)s, %(at)s)",
+            lambda number: {"id": number},
+            MissingParameter,
+        ),
+        ("INSERT INTO t (id, at) VALUES (%s, 5%)", lambda number: (number,), TypeError),
+    ],
+)
+def test_errors_of_placeholders_do_not_depend_on_the_values(
+    session: Session, query: str, make_parameters: Any, error: Any, number: int
+) -> None:
+    """Placeholders that do not fit are explained, also if a number may be a wrong timestamp."""
+    with pytest.raises(error, match="the placeholders of 'INSERT"):
+        session.execute(query, make_parameters(number))
 
 
 async def test_seconds_for_a_timestamp_warn_on_asyncio(node: FakeNode) -> None:
