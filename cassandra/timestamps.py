@@ -16,6 +16,8 @@ __all__ = ["MonotonicTimestampGenerator"]
 
 log = Log(__name__)
 
+_LONGEST = 2**63 - 1  # the longest drift, in microseconds, that the clock compares with
+
 
 class MonotonicTimestampGenerator:
     """A callable that returns the time in microseconds, each value greater than all earlier values.
@@ -24,7 +26,7 @@ class MonotonicTimestampGenerator:
     microsecond greater than the previous value, so the values run ahead of the clock.
 
     :param warn_on_drift: True to log a warning if the values are too far ahead of the clock.
-    :param warning_threshold: the drift in seconds that causes a warning.
+    :param warning_threshold: the drift in seconds that causes a warning; infinity never warns.
     :param warning_interval: the minimum number of seconds between two warnings.
     """
 
@@ -38,7 +40,7 @@ class MonotonicTimestampGenerator:
         self.warning_interval = warning_interval
         self._last_warn = 0  # the clock's time of the last warning, in microseconds
         # The clock is thread-safe, so this object needs no lock. It counts in microseconds.
-        self._clock = clock.MicrosecondClock(int(warning_threshold * 1e6), self._warn_of_drift)
+        self._clock = clock.MicrosecondClock(_microseconds(warning_threshold), self._warn_of_drift)
 
     @property
     def last(self) -> int:
@@ -52,11 +54,12 @@ class MonotonicTimestampGenerator:
     @property
     def warning_threshold(self) -> float:
         """The drift ahead of the clock, in seconds, that causes a warning."""
-        return self._clock.tolerance / 1e6
+        tolerance = self._clock.tolerance
+        return float("inf") if tolerance == _LONGEST else tolerance / 1e6
 
     @warning_threshold.setter
     def warning_threshold(self, seconds: float) -> None:
-        self._clock.tolerance = int(seconds * 1e6)
+        self._clock.tolerance = _microseconds(seconds)
 
     def read_from(self, time_ns: Callable[[], int]) -> None:
         """Read another clock instead of the system clock, for example in a simulation.
@@ -90,3 +93,12 @@ class MonotonicTimestampGenerator:
                 now,
             )
             self._last_warn = now
+
+
+def _microseconds(seconds: float) -> int:
+    """Return a number of seconds, which may be infinite, as microseconds.
+
+    :raises ValueError: if `seconds` is NaN.
+    """
+    # `min` and `max` return their first argument if it is NaN, which is then an error.
+    return int(max(min(seconds * 1e6, _LONGEST), -_LONGEST))

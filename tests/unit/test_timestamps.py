@@ -40,3 +40,24 @@ def test_settings_of_the_generator_may_be_changed() -> None:
     assert generator._next_timestamp(10, 5) == 10
     assert generator._next_timestamp(10, 10) == 11
     assert generator.last == 11
+
+
+@pytest.mark.parametrize("threshold", [float("inf"), 1e30])
+def test_an_infinite_threshold_never_warns(
+    threshold: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    generator = MonotonicTimestampGenerator(warning_threshold=threshold)
+    generator.last = 2**62
+    with caplog.at_level(logging.WARNING, "cassandra.timestamps"):
+        assert generator() == 2**62 + 1
+    assert not caplog.records
+    assert generator.warning_threshold == float("inf")
+    generator.warning_threshold = 1.0
+    assert generator.warning_threshold == 1.0
+    generator.warning_threshold = threshold
+    assert generator.warning_threshold == float("inf")
+
+
+def test_a_threshold_that_is_no_number_is_refused() -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        MonotonicTimestampGenerator(warning_threshold=float("nan"))
