@@ -97,9 +97,19 @@ def statements_with(query_id: bytes) -> Iterator[PreparedStatement]:
 
     :param query_id: the id.
     """
+    for statement in statements_made_with(query_id):
+        if statement.query_id == query_id:
+            yield statement
+
+
+def statements_made_with(query_id: bytes) -> Iterator[PreparedStatement]:
+    """Yield all statements that were made with an id, also those that have another id now.
+
+    :param query_id: the id.
+    """
     for reference in list(_references.get(query_id, ())):
         statement = reference()
-        if statement is not None and statement.query_id == query_id:
+        if statement is not None:
             yield statement
 
 

@@ -95,6 +95,8 @@ def python_number(number: Any) -> Any:
 
     :param number: the number.
     """
+    if type(number) is float or type(number) is int:
+        return number
     try:
         return operator.index(number)
     except TypeError:  # not an integer

@@ -185,6 +185,8 @@ class Reprepare:
             if renewed is not None:
                 core.preparer.revoke_strangers(response.query_id)
                 request.request_body.rebind(renewed)
+            else:
+                core.preparer.renew_like(self.prepared, response, self._change_count)
         except BaseException as error:
             request.fail(as_exception(error))
             return

@@ -26,7 +26,7 @@ from cassandra.engine.prepare.rebind import (
     user_types_of,
 )
 from cassandra.engine.prepare.registry import StatementRegistry
-from cassandra.engine.prepare.reprepare import guard, revoke_id
+from cassandra.engine.prepare.reprepare import guard, revoke_id, take_over
 from cassandra.engine.prepare.sending import Send, send_to_one
 from cassandra.engine.request_bodies import PrepareBody
 from cassandra.engine.waiting import outcome_of
@@ -35,7 +35,13 @@ from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.opcodes import PREPARE
 from cassandra.query.conditional import is_conditional
 from cassandra.query.keyspace_texts import is_use, names_its_keyspace
-from cassandra.query.prepared import PreparedStatement, add_schema_reader, remember, statements_with
+from cassandra.query.prepared import (
+    PreparedStatement,
+    add_schema_reader,
+    remember,
+    statements_made_with,
+    statements_with,
+)
 from cassandra.query.prepared_use import PreparedUse
 from cassandra.query.recently_used import RecentlyUsed
 from cassandra.query.statement import query_head
@@ -269,6 +275,32 @@ class Preparer:
             # A user-defined type has got new fields.
             adopt_columns(self.all_with(query_id), columns, self._server.user_types)
             self.revoke_strangers(query_id)
+
+    def renew_like(self, prepared: PreparedStatement, response: Any, change_count: int) -> None:
+        """Update the statements that wait to be prepared again, as `prepared` was.
+
+        A batch may have many statements that were unpickled one by one: the server reports only one
+        of them as unprepared. This may be called on the loop of a worker.
+
+        :param prepared: a statement that `take_over` has updated.
+        :param response: the server's response to its PREPARE.
+        :param change_count: the number of schema changes before the PREPARE was sent.
+        """
+        if self._others_codecs():
+            return  # an unpickled statement may belong to another cluster, with other types
+        columns, key = response.bind_metadata, self.key_of(response)
+        for statement in statements_made_with(response.query_id):
+            if (
+                statement.query_id != response.query_id
+                and (statement.codecs is None or self._is_own(statement))
+                and statement.keyspace == prepared.keyspace
+                and not changes_of(statement.column_metadata, columns)
+                and has_key(statement, key)
+            ):
+                take_over(statement, response, user_types=self._server.user_types, key=key)
+                # The first loop may have noted a change meanwhile.
+                if self.changes.have_affected(statement, since=change_count):
+                    revoke_id(statement)
 
     def _is_own(self, prepared: PreparedStatement) -> bool:
         """Return True if a session of this cluster has prepared a statement or its original."""

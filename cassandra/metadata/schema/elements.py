@@ -58,7 +58,9 @@ def _type_as_cql(cql_type: str) -> str:
         is_known = name in _SCALARS or (
             name in _CONTAINERS and cql_type.startswith("<", match.end())
         )
-        if is_known or name[0] in "'\"" or name.isdecimal():
+        # Servers store names with capitals in quotes. An application may make other metadata.
+        is_stored_so = name[0] in "'\"" or name.isdecimal() or name != name.lower() or "." in name
+        if is_known or is_stored_so:
             return name
         return protect_type_or_function(name)
 

@@ -65,6 +65,29 @@ def test_a_test_is_recorded_and_replayed(tmp_path: Path) -> None:
     assert "SELECT other FROM ks.t" in output
 
 
+# A test that fails as expected, at its end.
+XFAIL = """\
+import pytest
+from cassandra.cluster import Cluster
+
+
+@pytest.mark.xfail(raises=AssertionError, strict=True)
+def test_read(cassandra_replay):
+    with Cluster(cassandra_replay.contact_points, port=cassandra_replay.port) as cluster:
+        assert cluster.connect().execute("SELECT k FROM ks.t").one().k == 8
+"""
+
+
+def test_a_test_that_fails_as_marked_is_recorded(tmp_path: Path) -> None:
+    """A test with the mark xfail is replayed, and fails again."""
+    (tmp_path / "test_it.py").write_text(XFAIL)
+    with FakeNode() as node:
+        node.prime("SELECT k FROM ks.t", rows([("k", "int")], [(7,)]))
+        record_option = f"--cassandra-record={node.address}:{node.port}"
+        assert "1 xfailed" in run_pytest(tmp_path, record_option)
+    assert "1 xfailed" in run_pytest(tmp_path)
+
+
 # A test that ends in the way that the variable ENDING says, before its second statement.
 ENDING = """\
 import os

@@ -5,7 +5,9 @@ The tests use no sockets.
 
 from __future__ import annotations
 
+import pickle
 import uuid
+from contextlib import AsyncExitStack
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -86,6 +88,7 @@ class RecordingRequest:
                 all_with=lambda query_id: [],
                 revoke_strangers=lambda query_id: None,
                 key_of=lambda response: response.pk_indexes,
+                renew_like=lambda *arguments: None,
                 changes=SchemaChanges(),
             ),
             user_types={},
@@ -349,3 +352,35 @@ async def test_a_batch_of_statements_with_the_same_id_is_bound_again() -> None:
                 await session.execute(batch)
                 sent_values = [statement.values for statement in node.queries()[-1].statements]
                 assert sent_values == [[int32(key), int64_pack(7)] for key in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("has_other_cluster", [False, True])
+async def test_a_batch_of_unpickled_statements_is_prepared_once(has_other_cluster: bool) -> None:
+    """Each statement was unpickled on its own, so none has an id that servers know.
+
+    With a second cluster, a statement may be executed there, too, where its table may have other
+    types.
+    """
+    insert = "INSERT INTO ks.t (k) VALUES (?)"
+    with FakeNode() as node:
+        node.prime_prepare(insert, [("k", "int")], pk_indexes=[0])
+        async with AsyncExitStack() as stack:
+            clusters = [
+                await stack.enter_async_context(connected(node))
+                for _ in range(1 + has_other_cluster)
+            ]
+            session = clusters[0][1]
+            prepared = await session.prepare(insert)
+            pickled = [pickle.dumps(prepared.bind((number,))) for number in range(5)]
+            # No statement with this id is known any more.
+            prepared.query_id = b"other"
+            batch = BatchStatement()
+            for item in pickled:
+                batch.add(pickle.loads(item))
+            node.forget_requests()
+            await session.execute(batch)
+            opcodes = [request.opcode for request in node.requests]
+            assert opcodes.count(Opcode.PREPARE) == (5 if has_other_cluster else 1)
+            assert opcodes.count(Opcode.BATCH) == 1 + opcodes.count(Opcode.PREPARE)
+            values = [statement.values for statement in node.requests[-1].statements]
+            assert values == [[int32(number)] for number in range(5)]
