@@ -101,6 +101,9 @@ class Statements(Protocol):
     def revoke_strangers(self, query_id: bytes) -> None:
         """Let statements of other clusters with this id be prepared again before they execute."""
 
+    def renew_like(self, prepared: PreparedStatement, response: Any, change_count: int) -> None:
+        """Update the statements that wait to be prepared again, as `prepared` was."""
+
     def key_of(self, response: Any) -> Sequence[int] | None:
         """Return the positions of the partition key in a PREPARED response; None if unknown."""
 
