@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pickle
 import uuid
+import weakref
 from contextlib import AsyncExitStack
 from random import Random
 from types import SimpleNamespace
@@ -14,6 +15,8 @@ from typing import Any
 
 import pytest
 
+import cassandra.engine.prepare.statements as statements_module
+import cassandra.query.prepared as prepared_module
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, ExecutionProfile
 from cassandra.cqltypes import Int32Type
 from cassandra.engine.prepare.changes import SchemaChanges
@@ -355,12 +358,19 @@ async def test_a_batch_of_statements_with_the_same_id_is_bound_again() -> None:
 
 
 @pytest.mark.parametrize("has_other_cluster", [False, True])
-async def test_a_batch_of_unpickled_statements_is_prepared_once(has_other_cluster: bool) -> None:
+async def test_a_batch_of_unpickled_statements_is_prepared_once(
+    has_other_cluster: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each statement was unpickled on its own, so none has an id that servers know.
 
     With a second cluster, a statement may be executed there, too, where its table may have other
     types.
     """
+    # Leave out the clusters and statements of other tests that were not freed yet.
+    monkeypatch.setattr(statements_module, "_preparers", weakref.WeakValueDictionary())
+    monkeypatch.setattr(prepared_module, "_schema_readers", weakref.WeakValueDictionary())
+    monkeypatch.setattr(prepared_module, "_references", {})
+    monkeypatch.setattr(prepared_module, "_unpickled_lately", {})
     insert = "INSERT INTO ks.t (k) VALUES (?)"
     with FakeNode() as node:
         node.prime_prepare(insert, [("k", "int")], pk_indexes=[0])
