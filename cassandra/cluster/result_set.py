@@ -22,7 +22,7 @@ from cassandra.client.result_habits import (
     warn_of_truth,
 )
 from cassandra.cluster.unread_pages import KNOWN_PAGES, UnreadPages, unread_by_attribute
-from cassandra.errors import MultipleRowsFound
+from cassandra.errors import DecodeError, MultipleRowsFound
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.row_factories import rows_of_page, tuple_factory
 
@@ -465,13 +465,20 @@ class ResultSet(ColumnarResult, DisplayedResult, Generic[T]):
             self._warn_of_missing_pages()
         # Most results have a single page. For these, a generator is the fastest iterator.
         if self._fetch_lock is None and not self._has_more_pages():
-            return self._rows_of_single_page()
+            # If the rows cannot be decoded, each call of `next` must raise the error. A generator
+            # would say after the first error that there are no more rows.
+            try:
+                return self._rows_of_single_page(self.current_rows)
+            except DecodeError:
+                return _RowIterator(self)
         return _RowIterator(self)
 
-    def _rows_of_single_page(self) -> Iterator[T]:
-        """Yield the rows of the current page, if there is no further page when iteration begins."""
+    def _rows_of_single_page(self, rows: Any) -> Iterator[T]:
+        """Yield the rows of the current page, if there is no further page when iteration begins.
+
+        :param rows: the rows.
+        """
         page = self._pages_before
-        rows = self.current_rows
         yield from rows
         # No rows are left, unless the application has fetched or replaced a page during the
         # iteration. In that case, continue with the current page.

@@ -90,10 +90,12 @@ def to_native(to_cql: Callable[[Any], Any], value: object, cql_name: str) -> obj
         if not fails_again(error, lambda: to_cql(value)):
             raise
         error_class = EncodeTypeError if isinstance(error, TypeError) else EncodeValueError
-        raise error_class(
+        failure: Exception = error_class(
             f"{name_of(to_cql)} cannot convert {shown(value)} to {cql_name}: "
             f"{type(error).__name__}: {error}"
-        ) from error
+        )
+        note_reason(failure, f"{name_of(to_cql)} has raised {type(error).__name__}")
+        raise failure from error
     if converted is None or converted is UNSET_VALUE:
         raise EncodeValueError(
             f"{name_of(to_cql)} made {converted!r} of {shown(value)}: a converter has to return a "
@@ -115,10 +117,30 @@ def from_native(from_cql: Callable[[Any], Any], value: object, cql_name: str) ->
     except Exception as error:
         if not fails_again(error, lambda: from_cql(value)):
             raise
-        raise DecodeError(
+        failure = DecodeError(
             f"{name_of(from_cql)} cannot convert {shown(value)} from {cql_name}: "
             f"{type(error).__name__}: {error}"
-        ) from error
+        )
+        note_reason(failure, f"{name_of(from_cql)} has raised {type(error).__name__}")
+        raise failure from error
+
+
+def note_reason(error: Exception, reason: str) -> None:
+    """Give an error a short reason, which does not show the value, for encrypted columns.
+
+    :param error: an error about a value.
+    :param reason: what has failed.
+    """
+    error.__dict__["_reason"] = reason
+
+
+def reason_of(error: Exception) -> str | None:
+    """Return what has failed, without the value; None if that is not known.
+
+    :param error: an error about a value.
+    """
+    reason: str | None = getattr(error, "_reason", None)
+    return reason
 
 
 Converter.__module__ = "cassandra.codecs"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import cassandra._impl as implementations
 from cassandra._patterns import pattern
+from cassandra.codecs.converter import reason_of
 from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION, codec_in_order, server_order_of
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, fails_again
@@ -117,9 +118,10 @@ def _make_encoder(
         except (EncodeTypeError, EncodeValueError) as error:
             # Do not chain the error of the plain codec: its message shows the value, which must
             # stay secret.
+            reason = _reason_of(error) or f"this {type(value).__name__} does not fit"
             raise type(error)(
-                f"{place_of(column)} is encrypted and takes {plain_codec.cql_name}: this "
-                f"{type(value).__name__} does not fit (values of encrypted columns are not shown)"
+                f"{place_of(column)} is encrypted and takes {plain_codec.cql_name}: {reason} "
+                "(values of encrypted columns are not shown)"
             ) from None
         return policy.encrypt(column, data)
 
@@ -156,15 +158,28 @@ def _make_decoder(
         decrypted = decrypt(data)
         try:
             return plain_codec.decode_nullable(decrypted)
-        except DecodeError:
+        except DecodeError as error:
             # Do not chain the error of the plain codec: its message may show bytes of the secret
             # value.
+            reason = _reason_of(error)
             raise DecodeError(
-                f"{place_of(column)} was decrypted to {len(decrypted)} bytes that are not a value "
-                f"of {plain_codec.cql_name}: it was written with another type or another key"
+                f"{place_of(column)} was decrypted to {len(decrypted)} bytes, but {reason}"
+                if reason is not None
+                else f"{place_of(column)} was decrypted to {len(decrypted)} bytes that are not a "
+                f"value of {plain_codec.cql_name}: it was written with another type or another key"
             ) from None
 
     return decode
+
+
+def _reason_of(error: Exception) -> str | None:
+    """Return what has failed, if that is not the value: a converter, or a limit.
+
+    :param error: the error of a plain codec, whose message may show the value.
+    """
+    # The error of a limit only shows the size of the value, and what to do.
+    is_of_limit = "cassandra.limits" in str(error)
+    return str(error) if is_of_limit else reason_of(error)
 
 
 # -- types -----------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeGuard, TypeVar
 from cassandra._bounded import Bounded, text_size
 from cassandra.cqltypes.scalars import SCALARS
 from cassandra.protocol.converted import is_converted
+from cassandra.protocol.encrypted import is_encrypted
 
 if TYPE_CHECKING:
     from cassandra.protocol.column_specs import ResultMetadata
@@ -196,6 +197,8 @@ def _make_row_maker(
                 raise
             continue  # the validators of a pydantic model convert or refuse the value
         if convert is not None:
+            if is_encrypted(cql_type):
+                convert = _without_values(convert, f"field {name!r} of {class_name}")
             conversions.append((index, convert, f'{noun} "{name}"'))
     make_rows = kind.maker(row_type, fields, names)
     if not conversions:
@@ -702,6 +705,24 @@ def _convert_by(convert: Convert, value: object) -> object:
         return convert(value)
     except ValueError as error:
         raise _Misfit(str(error)) from error
+
+
+def _without_values(convert: Convert, field: str) -> Convert:
+    """Return a conversion of an encrypted column, whose errors do not show the values.
+
+    :param field: describes the field, for errors.
+    """
+
+    def convert_secret(value: object) -> object:
+        try:
+            return convert(value)
+        except _Misfit:
+            raise _Misfit(
+                f"this {type(value).__name__} does not fit the {field} (values of encrypted "
+                "columns are not shown)"
+            ) from None
+
+    return convert_secret
 
 
 def _convert_to_member(enum_class: type[enum.Enum], value: object) -> enum.Enum:

@@ -11,12 +11,12 @@ import pytest
 
 from cassandra.cluster import Cluster, ResultSet
 from cassandra.cqltypes import BooleanType, Int32Type
-from cassandra.errors import MultipleRowsFound
+from cassandra.errors import DecodeError, MultipleRowsFound
 from cassandra.protocol import ResultMessage
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS, RESULT_KIND_VOID
 from cassandra.query import dict_factory, named_tuple_factory, tuple_factory
-from cassandra.testing.fake import FakeNode, paged
+from cassandra.testing.fake import Encoded, FakeNode, paged, rows
 from tests.unit.protocol.wire import int32
 from tests.waiting import WAIT
 
@@ -603,3 +603,14 @@ def test_a_list_can_be_extended_by_a_result() -> None:
     rows: Any = [0]
     rows += ResultSet(FakeFuture([3]), [1, 2])
     assert rows == [0, 1, 2, 3]
+
+
+def test_damage_in_the_only_page_is_an_error_at_each_access() -> None:
+    """An iterator of a damaged page must not say that there are no more rows."""
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        node.prime("damaged", rows([("k", "int")], [(1,), (Encoded(b"\1\2"),)]))
+        result = cluster.connect().execute("damaged")
+        iterator = iter(result)
+        for read in (iterator.__next__, result.next, iterator.__next__, lambda: list(result)):
+            with pytest.raises(DecodeError, match='row 1, column "k"'):
+                read()

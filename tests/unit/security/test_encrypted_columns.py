@@ -6,6 +6,9 @@ The tests check the bytes that a fake node receives, and the values that the dri
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import decimal
+import enum
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,13 +18,15 @@ import pytest
 
 from cassandra import aio
 from cassandra.cluster import Cluster, Session
+from cassandra.codecs import Converter
 from cassandra.column_encryption.policies import (
     AES256ColumnEncryptionPolicy,
     AESGCMColumnEncryptionPolicy,
 )
 from cassandra.concurrent import execute_concurrent_with_args
-from cassandra.cqltypes import BytesType, Int32Type, UTF8Type
+from cassandra.cqltypes import BytesType, EncodeValueError, Int32Type, UTF8Type
 from cassandra.errors import DecodeError
+from cassandra.limits import limits
 from cassandra.policies import ColDesc, ColumnEncryptionPolicy
 from cassandra.protocol import (
     LazyProtocolHandler,
@@ -293,6 +298,63 @@ def test_typed_rows_have_decrypted_values(session: Session) -> None:
     for statement in (READ, session.prepare(SELECT).bind((1,))):
         result = session.execute(statement, row_type=TypedRow)
         assert list(result) == [TypedRow(*row) for row in ROWS]
+
+
+class Letter(enum.Enum):
+    A = "a"
+
+
+@dataclasses.dataclass
+class MisfittingRow:
+    k: int
+    c: int | None
+    d: Letter
+
+
+def test_errors_of_typed_rows_do_not_show_encrypted_values(session: Session) -> None:
+    """The error for a value that does not fit its field names the field only."""
+    fill(session)
+    result = session.execute(READ, row_type=MisfittingRow)
+    with pytest.raises(ValueError, match=r'row 0, column "d": this str does not fit the') as info:
+        result.all()
+    assert "ada" not in str(info.value)
+    assert info.value.__cause__ is None
+
+
+@pytest.mark.parametrize("is_bound", [True, False])
+def test_errors_of_converters_are_not_taken_for_wrong_keys(
+    session: Session, is_bound: bool
+) -> None:
+    """The error says that a converter has failed, and shows neither the value nor its error."""
+
+    def fail(value: Any) -> Any:
+        raise LookupError(f"no code for {value}")
+
+    fill(session)
+    converter = Converter(to_cql=fail) if is_bound else Converter(from_cql=fail)
+    session.cluster.codecs.register_column("ks.t.d", converter)
+    error_class: Any = EncodeValueError if is_bound else DecodeError
+    prepared, result = session.prepare(INSERT), session.execute(READ)
+    with pytest.raises(error_class, match=r"fail has raised LookupError") as info:
+        prepared.bind((1, 2, "secret")) if is_bound else result.all()
+    assert "secret" not in str(info.value)
+    assert "ada" not in str(info.value)
+    assert "another key" not in str(info.value)
+
+
+def test_a_limit_is_not_taken_for_a_wrong_key(policy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error for a number beyond the limit names the limit."""
+    column = ColDesc("ks", "t", "n")
+    policy.add_column(column, KEY, "decimal")
+    encrypted = policy.encode_and_encrypt(column, decimal.Decimal("1" * 60_000))
+    monkeypatch.setattr(limits, "decimal_bytes", 20_000)
+    with FakeNode() as node:
+        node.prime(READ, rows([("n", "blob")], [(encrypted,)]))
+        settings: Any = {"port": node.port, "column_encryption_policy": policy}
+        with Cluster([node.address], **settings) as cluster, cluster.connect() as session:
+            result = session.execute(READ)
+            with pytest.raises(DecodeError, match=r"bytes, but .*limits\.decimal_bytes"):
+                result.all()
 
 
 def test_arrow_numpy_and_pandas_results_are_decrypted(session: Session) -> None:
