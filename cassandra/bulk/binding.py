@@ -49,6 +49,7 @@ from cassandra.bulk.objects import (
 from cassandra.bulk.rows_ahead import RowsAhead
 from cassandra.bulk.target import LONGEST_TTL
 from cassandra.bulk.units import RowUnits
+from cassandra.protocol.encrypted import is_encrypted
 from cassandra.protocol.records import is_record
 from cassandra.query.batch import bind_rows
 from cassandra.query.prepared import PreparedStatement
@@ -237,7 +238,8 @@ class Binder:
         self.changed_numbers = ChangedNumbers()
         self._row_units = RowUnits()
         # (position among the bind markers, name) of the columns of each type. A column with a
-        # converter is left out: its values may be objects of any class.
+        # converter is left out: its values may be objects of any class. So is an encrypted column:
+        # the warnings show values.
         self._columns_by_type: dict[str, list[tuple[int, str]]] = {
             "date": [],
             "timestamp": [],
@@ -251,7 +253,7 @@ class Binder:
             type_name = getattr(plain_column.type, "typename", None)
             if column.type is not plain_column.type:
                 continue
-            if type_name in self._columns_by_type:
+            if type_name in self._columns_by_type and not is_encrypted(plain_column.type):
                 self._columns_by_type[type_name].append((index, plain_column.name))
             if has_user_type(plain_column.type):
                 self._user_columns.append((index, plain_column.name, plain_column.type))

@@ -24,6 +24,7 @@ from cassandra.bulk.changed_numbers import CHECKED_TYPES, ChangedNumbers
 from cassandra.bulk.chunks import Column, Reading
 from cassandra.bulk.lost_times import LostTimes, is_date
 from cassandra.bulk.opened import no_column
+from cassandra.protocol.encrypted import is_encrypted
 from cassandra.protocol.records import declared_fields
 from cassandra.query.row_factories import PseudoNamedTupleRow
 from cassandra.query.tables.rows import is_array, is_frame
@@ -376,7 +377,8 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
     for column, index in columns:
         _check_date_column(table, column, index, lost_times)
         type_name = getattr(column.type, "typename", None)
-        if type_name in CHECKED_TYPES:
+        # The warning shows a value.
+        if type_name in CHECKED_TYPES and not is_encrypted(column.type):
             changed_numbers.look_at_table(column.name, type_name, table, index)
     names_written = [column.name for column, _ in columns]
     is_pandas = hasattr(table, "iloc")

@@ -6,7 +6,7 @@ The tests cover floats for decimal columns, and long integers for double and flo
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ import pytest
 
 from cassandra.bulk.changed_numbers import inexact_decimal, rounded_integer
 from cassandra.cluster import Cluster
-from cassandra.testing.fake import FakeNode
+from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
+from cassandra.policies import ColDesc
+from cassandra.testing.fake import FakeCluster, FakeNode, Scylla
 
 INSERT = "INSERT INTO t (id, price) VALUES (?, ?)"
 # the exact value of the float that Python prints as 30.13
@@ -159,3 +161,31 @@ def test_integers_of_many_digits_for_doubles_warn_once(node: FakeNode, kind: str
     )
     # A double stores all integers up to 2**53 without rounding.
     assert warnings_of_load(node, source(5, 2**53, -1)) == []
+
+
+@pytest.mark.parametrize(
+    "make_source",
+    [
+        lambda: [{"k": 1, "d": 777.77, "t": 1_777_777_777}],
+        lambda: pytest.importorskip("pandas").DataFrame(
+            {"k": [1], "d": [777.77], "t": [1_777_777_777]}
+        ),
+    ],
+)
+def test_values_of_encrypted_columns_are_not_shown(make_source: Callable[[], Any]) -> None:
+    """There are no warnings of numbers in encrypted columns, because they would show a value."""
+    policy = AES256ColumnEncryptionPolicy()
+    for name, cql_type in (("d", "decimal"), ("t", "timestamp")):
+        policy.add_column(ColDesc("ks", "t", name), b"k" * 32, cql_type)
+    with FakeCluster(1, scylla=Scylla(shards=1)) as nodes:
+        nodes.scylla.keyspace("ks", replication_factor=1)
+        nodes.scylla.table("ks", "t", {"k": "int", "d": "blob", "t": "blob"})
+        settings: Any = {"port": nodes.port, "column_encryption_policy": policy}
+        with (
+            Cluster(nodes.contact_points, **settings) as cluster,
+            cluster.connect() as session,
+            warnings.catch_warnings(record=True) as caught,
+        ):
+            warnings.simplefilter("always")
+            assert session.load("ks.t", make_source()).written == 1
+    assert [str(warning.message) for warning in caught if "777" in str(warning.message)] == []
