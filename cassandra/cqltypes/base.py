@@ -618,6 +618,26 @@ def codec_in_order(codec: Codec, cls: Any, codecs: CodecModule | None = None) ->
     return (codecs or implementations.codecs).ordered(codec, order)
 
 
+def codec_like(
+    plain_codec: Codec,
+    codecs: CodecModule,
+    encode: Callable[[Any], bytes],
+    decode: Callable[[bytes], Any],
+) -> Codec:
+    """Return a codec that calls `encode` and `decode`, with the properties of `plain_codec`.
+
+    :param codecs: the module of `plain_codec`.
+    """
+    return codecs.from_functions(
+        plain_codec.cql_name,
+        encode,
+        decode,
+        fixed_size=plain_codec.fixed_size,
+        empty_is_value=plain_codec.empty_is_value,
+        empty=plain_codec.legacy_empty,
+    )
+
+
 def inner_codec(
     cls: type[_CassandraType], codecs: CodecModule, protocol_version: int, vectors: str
 ) -> Codec:

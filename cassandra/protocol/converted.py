@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from cassandra._patterns import pattern
 from cassandra._proxies import is_own
 from cassandra.codecs.converter import from_native, to_native
-from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION, _CassandraType
+from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION, _CassandraType, codec_like
 from cassandra.cqltypes.containers import TupleType, VectorType, _Wrapper
 from cassandra.cqltypes.failures import locate, shown
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
@@ -137,23 +137,6 @@ def _is_opaque(cql_type: CqlType) -> bool:
 # -- coding ----------------------------------------------------------------------------------------
 
 
-def _make_codec(
-    codecs: CodecModule,
-    plain_codec: Codec,
-    encode: Callable[[Any], bytes],
-    decode: Callable[[bytes], Any],
-) -> Codec:
-    """Return a codec that calls `encode` and `decode`, with the properties of `plain_codec`."""
-    return codecs.from_functions(
-        plain_codec.cql_name,
-        encode,
-        decode,
-        fixed_size=plain_codec.fixed_size,
-        empty_is_value=plain_codec.empty_is_value,
-        empty=plain_codec.legacy_empty,
-    )
-
-
 def _encode_converted(plain_codec: Codec, to_cql: Callable[[Any], Any], value: object) -> bytes:
     """Convert `value` by the application's function `to_cql`, and encode the result."""
     converted = to_native(to_cql, value, plain_codec.cql_name)
@@ -187,7 +170,7 @@ def _converted_type(plain_type: CqlType, converter: Converter[Any, Any]) -> CqlT
             def decode(data: Data) -> Any:
                 return from_native(from_cql, plain_codec.decode(data), cql_name)
 
-        return _make_codec(codecs, plain_codec, encode, decode)
+        return codec_like(plain_codec, codecs, encode, decode)
 
     return _make_subtype(plain_type, build, native_type=plain_type)
 
@@ -216,7 +199,7 @@ def _type_for_bound_classes(
                 return codec_of_others.encode(value)
             return _encode_converted(plain_codec, to_cql, value)
 
-        return _make_codec(codecs, plain_codec, encode, codec_of_others.decode)
+        return codec_like(plain_codec, codecs, encode, codec_of_others.decode)
 
     return _make_subtype(cql_type, build, native_type=plain_type)
 

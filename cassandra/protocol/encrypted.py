@@ -18,7 +18,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 import cassandra._impl as implementations
 from cassandra._patterns import pattern
 from cassandra.codecs.converter import reason_of
-from cassandra.cqltypes.base import DEFAULT_PROTOCOL_VERSION, codec_in_order, server_order_of
+from cassandra.cqltypes.base import (
+    DEFAULT_PROTOCOL_VERSION,
+    codec_in_order,
+    codec_like,
+    server_order_of,
+)
 from cassandra.cqltypes.containers import ListType, MapType, SetType, TupleType
 from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, fails_again
 from cassandra.cqltypes.scalars import BytesType
@@ -313,14 +318,7 @@ def _guarded_type(
                 codec = encrypted_type.build_codec(codecs, version, vectors)
             return codec.encode(value)
 
-        return codecs.from_functions(
-            plain_codec.cql_name,
-            encode,
-            plain_codec.decode,
-            fixed_size=plain_codec.fixed_size,
-            empty_is_value=plain_codec.empty_is_value,
-            empty=plain_codec.legacy_empty,
-        )
+        return codec_like(plain_codec, codecs, encode, plain_codec.decode)
 
     return _make_subtype(server_type, build)
 
@@ -478,14 +476,7 @@ def _type_of_unknown(
                 )
             return plain_codec.encode(value)
 
-        return codecs.from_functions(
-            plain_codec.cql_name,
-            encode,
-            plain_codec.decode,
-            fixed_size=plain_codec.fixed_size,
-            empty_is_value=plain_codec.empty_is_value,
-            empty=plain_codec.legacy_empty,
-        )
+        return codec_like(plain_codec, codecs, encode, plain_codec.decode)
 
     return _make_subtype(column.type, build)
 
