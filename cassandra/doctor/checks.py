@@ -313,12 +313,7 @@ def _replication_faults(name: str, strategy: Any, nodes_by_dc: Counter[str]) -> 
     if name in _FIXED_REPLICATION_KEYSPACES:
         return
     if has_no_replicas(strategy):
-        yield finding(
-            PROBLEM,
-            subject,
-            "has no replicas: each read and write of its rows fails",
-            "ALTER KEYSPACE with replicas in a data centre, then nodetool rebuild",
-        )
+        yield no_replicas(subject, "ALTER KEYSPACE")
     if isinstance(strategy, SimpleStrategy):
         factor = strategy.replication_factor
         if len(nodes_by_dc) > 1:
@@ -361,6 +356,20 @@ def has_no_replicas(strategy: Any) -> bool:
     if isinstance(strategy, NetworkTopologyStrategy):
         return not any(strategy.dc_replication_factors.values())
     return isinstance(strategy, SimpleStrategy) and not strategy.replication_factor
+
+
+def no_replicas(subject: str, statement: str) -> Finding:
+    """Return the finding of a keyspace for which `has_no_replicas` is True.
+
+    :param subject: the keyspace, as the subject of the finding.
+    :param statement: the beginning of the statement that mends it.
+    """
+    return finding(
+        PROBLEM,
+        subject,
+        "has no replicas: each read and write of its rows fails",
+        f"{statement} with replicas in a data centre, then nodetool rebuild",
+    )
 
 
 def _warn_of_too_few_nodes(

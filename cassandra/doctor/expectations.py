@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from cassandra._misspelt import nearest
 from cassandra.cluster.session import Session
-from cassandra.doctor.checks import has_no_replicas
+from cassandra.doctor.checks import has_no_replicas, no_replicas
 from cassandra.doctor.findings import (
     NOTE,
     OK,
@@ -92,12 +92,7 @@ def keyspace(session: Session, name: str | None, local_dc: str | None) -> Iterat
         return
     strategy = metadata.keyspaces[name].replication_strategy
     if has_no_replicas(strategy):
-        yield finding(
-            PROBLEM,
-            subject,
-            "has no replicas: each read and write of its rows fails",
-            f"ALTER KEYSPACE {name} with replicas in a data centre, then nodetool rebuild",
-        )
+        yield no_replicas(subject, f"ALTER KEYSPACE {name}")
         return
     if isinstance(strategy, NetworkTopologyStrategy):
         factors = strategy.dc_replication_factors
