@@ -36,7 +36,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._logs import Log
 from cassandra.engine.prepare.rebind import user_types_of
-from cassandra.engine.prepare.statements import column_of, has_fields_of_schema, is_same_type
+from cassandra.engine.prepare.statements import (
+    column_of,
+    has_fields_of_schema,
+    is_of_clause,
+    is_same_type,
+)
 from cassandra.engine.randomness import generator_or_default
 from cassandra.errors import DriverException
 
@@ -189,7 +194,7 @@ class ChangedTypes:
             if dropped:
                 await self._preparer.revoke_ids(_uses(dropped))
             if altered:
-                await self._preparer.revoke_ids(self._uses_unknown(altered))
+                await self._preparer.revoke_ids(_uses_and(altered, self._is_unknown))
             self._check_later(dropped | altered)
 
     def _check_later(self, changes: set[Changed], number: int = 0) -> None:
@@ -212,12 +217,7 @@ class ChangedTypes:
             changes, self._unchecked[number] = self._unchecked[number], set()
             await asyncio.sleep(delay)
             # Statements may have been prepared since the event.
-            uses_change = _uses(changes)
-            outdated = await self._preparer.statements_where(
-                lambda prepared, uses_change=uses_change: (  # type: ignore[misc]
-                    uses_change(prepared) and self._is_outdated(prepared)
-                )
-            )
+            outdated = await self._preparer.statements_where(_uses_and(changes, self._is_outdated))
             if outdated:
                 await self._preparer.renew(outdated)
             if number + 1 < len(LATER_CHECKS):
@@ -246,15 +246,9 @@ class ChangedTypes:
         example in ``VALUES (:key)`` or ``k IN ?``.
         """
         return any(
-            # Servers call the markers of LIMIT, TTL and TIMESTAMP "[limit]" and so on.
-            not marker.name.startswith("[") and column_of(self._metadata, marker) is None
+            not is_of_clause(marker) and column_of(self._metadata, marker) is None
             for marker in prepared.column_metadata
         )
-
-    def _uses_unknown(self, changes: set[Changed]) -> Callable[[PreparedStatement], bool]:
-        """Return a function that tells if a statement uses `changes` and cannot be compared."""
-        uses_change = _uses(changes)
-        return lambda prepared: uses_change(prepared) and self._is_unknown(prepared)
 
     def _has_other_type(self, marker: ColumnMetadata) -> bool:
         """Return True if the column that `marker` is named after has another type in the schema."""
@@ -290,6 +284,14 @@ def _uses(changes: set[Changed]) -> Callable[[PreparedStatement], bool]:
         )
 
     return uses_change
+
+
+def _uses_and(
+    changes: set[Changed], condition: Callable[[PreparedStatement], bool]
+) -> Callable[[PreparedStatement], bool]:
+    """Return a function that tells if a statement uses `changes` and `condition` is True for it."""
+    uses_change = _uses(changes)
+    return lambda prepared: uses_change(prepared) and condition(prepared)
 
 
 def _changed_by(event: Mapping[str, Any]) -> Changed | None:

@@ -213,10 +213,7 @@ class Preparer:
         # other columns.
         if columns and not columns_id:
             return False
-        # Servers call the markers of LIMIT, TTL and TIMESTAMP "[limit]" and so on.
-        markers = [
-            column for column in statement.column_metadata if not column.name.startswith("[")
-        ]
+        markers = [marker for marker in statement.column_metadata if not is_of_clause(marker)]
         return has_types_of_schema(self._metadata, markers)
 
     def note_change(self, affects: Callable[[PreparedStatement], bool]) -> None:
@@ -251,9 +248,7 @@ class Preparer:
         key = self.key_of(response)
         # Copies and unpickled statements were not compared with the others.
         statements = [
-            statement
-            for statement in statements_with(query_id)
-            if statement.codecs is None or self._is_own(statement)
+            statement for statement in statements_with(query_id) if self._may_be_own(statement)
         ]
         if earlier.query_id == query_id:
             statements.append(earlier)
@@ -292,7 +287,7 @@ class Preparer:
         for statement in statements_made_with(response.query_id):
             if (
                 statement.query_id != response.query_id
-                and (statement.codecs is None or self._is_own(statement))
+                and self._may_be_own(statement)
                 and statement.keyspace == prepared.keyspace
                 and not changes_of(statement.column_metadata, columns)
                 and has_key(statement, key)
@@ -301,6 +296,10 @@ class Preparer:
                 # The first loop may have noted a change meanwhile.
                 if self.changes.have_affected(statement, since=change_count):
                     revoke_id(statement)
+
+    def _may_be_own(self, statement: PreparedStatement) -> bool:
+        """Return True if a statement is own, or was unpickled, and may be used with any cluster."""
+        return statement.codecs is None or self._is_own(statement)
 
     def _is_own(self, prepared: PreparedStatement) -> bool:
         """Return True if a session of this cluster has prepared a statement or its original."""
@@ -727,6 +726,14 @@ async def all_or_first_error(
         if isinstance(outcome, BaseException):
             raise outcome
     return outcomes  # type: ignore[return-value]
+
+
+def is_of_clause(marker: ColumnMetadata) -> bool:
+    """Return True for a marker of LIMIT, TTL or TIMESTAMP, which servers call "[limit]" and so on.
+
+    :param marker: the bind marker.
+    """
+    return marker.name.startswith("[")
 
 
 def column_of(metadata: Metadata, marker: ColumnMetadata) -> SchemaColumn | None:
