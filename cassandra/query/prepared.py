@@ -35,6 +35,7 @@ else:
     from cassandra._impl import bases, binding
 
 _Object = TypeVar("_Object")
+_Statement = TypeVar("_Statement", bound="PreparedStatement")
 
 # Further settings, besides `SETTINGS`, that an application may change. Pickles and copies keep
 # them.
@@ -152,8 +153,8 @@ def remember(statement: PreparedStatement) -> None:
     _index(statement)
 
 
-def _copy_of(make: Callable[..., PreparedStatement], *arguments: Any) -> PreparedStatement:
-    """Return a new statement, which is a copy or is unpickled, and remember it."""
+def _copy_of(make: Callable[..., _Statement], *arguments: Any) -> _Statement:
+    """Return a copy of a statement, and remember it."""
     duplicate = make(*arguments)
     remember(duplicate)
     return duplicate
@@ -630,7 +631,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         duplicate = memo[id(self)] = _copy_of(*copy.deepcopy(arguments, memo))
         return self._with_state(duplicate, copy.deepcopy(state, memo))
 
-    def _with_state(self, duplicate: Any, state: tuple[dict[str, Any], dict[str, Any]]) -> Self:
+    def _with_state(self, duplicate: Self, state: tuple[dict[str, Any], dict[str, Any]]) -> Self:
         """Give a copy its attributes, and this statement's codec registry if there is one."""
         attributes, settings = state
         duplicate.__dict__.update(attributes)
@@ -642,7 +643,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             duplicate.codecs = self.codecs
             self.codecs.follow(duplicate)
             duplicate.renew_codecs()
-        return duplicate  # type: ignore[no-any-return]
+        return duplicate
 
     def __str__(self) -> str:
         level = ConsistencyLevel.value_to_name.get(

@@ -241,12 +241,11 @@ class _Copier:
 
     def _copy_set(self, value: Any) -> Any:
         """Copy a set or frozenset and its elements, which may be objects with fields."""
-        if _are_constants(value):
-            return value if isinstance(value, frozenset) else copy.copy(value)
-        items = [self.copy(item) for item in value]
-        if all(new is old for new, old in zip(items, value, strict=True)):
-            return value if isinstance(value, frozenset) else copy.copy(value)
-        return frozenset(items) if isinstance(value, frozenset) else set(items)
+        if not _are_constants(value):
+            items = [self.copy(item) for item in value]
+            if any(new is not old for new, old in zip(items, value, strict=True)):
+                return frozenset(items) if isinstance(value, frozenset) else set(items)
+        return value if isinstance(value, frozenset) else copy.copy(value)
 
     # The next two methods read and write items by the methods of `list` and `dict` themselves,
     # because a subclass may override these methods.
