@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import cassandra._impl as implementations
+from cassandra._later_warnings import LaterWarnings, collecting, warn_of_topic
 from cassandra._patterns import pattern
 from cassandra.codecs.converter import reason_of
 from cassandra.cqltypes.base import (
@@ -118,8 +119,11 @@ def _make_encoder(
 
     def encode(value: object) -> bytes:
         """Encode a value with the codec of the plain type, and encrypt the bytes."""
+        warnings = LaterWarnings()
         try:
-            data = plain_codec.encode(value)
+            # A warning of the plain codec may show the value, too.
+            with collecting(warnings):
+                data = plain_codec.encode(value)
         except (EncodeTypeError, EncodeValueError) as error:
             # Do not chain the error of the plain codec: its message shows the value, which must
             # stay secret.
@@ -128,9 +132,22 @@ def _make_encoder(
                 f"{place_of(column)} is encrypted and takes {plain_codec.cql_name}: {reason} "
                 "(values of encrypted columns are not shown)"
             ) from None
+        if warnings.messages:
+            _warn_without_values(column, warnings)
         return policy.encrypt(column, data)
 
     return encode
+
+
+def _warn_without_values(column: ColDesc, warnings: LaterWarnings) -> None:
+    """Warn that the plain codec has warned of a value of `column`, without the value."""
+    place = place_of(column)
+    topics = " and ".join(sorted(warnings.topics)) or "a probable mistake"
+    warn_of_topic(
+        f"check the values for {place}: the driver has found a reason to warn of {topics} "
+        "(values of encrypted columns are not shown)",
+        f"values of {place}",
+    )
 
 
 def _make_decryptor(policy: Encryption, column: ColDesc) -> Callable[[bytes], bytes]:

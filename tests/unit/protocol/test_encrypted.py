@@ -348,6 +348,22 @@ def test_a_value_that_does_not_fit_is_not_shown(
         assert str(value) not in str(info.value)
 
 
+@pytest.mark.parametrize(
+    ("cql_type", "value", "topic"),
+    [("timestamp", 1_700_000_123, "units of timestamps"), ("date", 20_240_131, "days of dates")],
+)
+def test_a_warning_does_not_show_the_value(
+    implementation: Implementation, cql_type: str, value: int, topic: str
+) -> None:
+    """A warning of a probable mistake names the encrypted column, but shows no digit of a value."""
+    policy = AES256ColumnEncryptionPolicy()
+    policy.add_column(column_of("c"), KEY, cql_type)
+    plan = plan_of(implementation, bound_columns(columns("kc"), policy))
+    with pytest.warns(RuntimeWarning, match=rf"ks\.t\.c: .* {topic}") as caught:
+        plan.bind((1, value), version=4)
+    assert [str(value)[:3] in str(warning.message) for warning in caught] == [False]
+
+
 def test_elements_of_a_list_for_in_are_encrypted(implementation: Implementation) -> None:
     """The list for `c IN ?` is encrypted element by element.
 
