@@ -114,8 +114,8 @@ def statements_made_with(query_id: bytes) -> Iterator[PreparedStatement]:
             yield statement
 
 
-def _index(statement: PreparedStatement) -> None:
-    """Let `statements_with` return a statement."""
+def index_by_id(statement: PreparedStatement) -> None:
+    """Let `statements_with` return a statement for the id that it has now."""
     query_id = statement.query_id
 
     def forget(reference: weakref.ref[PreparedStatement]) -> None:
@@ -150,7 +150,7 @@ def add_schema_reader(reader: SchemaReader) -> None:
 def remember(statement: PreparedStatement) -> None:
     """Let `existing_statements` return a statement as long as somebody refers to it."""
     _statements[_next_number()] = statement
-    _index(statement)
+    index_by_id(statement)
 
 
 def _copy_of(make: Callable[..., _Statement], *arguments: Any) -> _Statement:

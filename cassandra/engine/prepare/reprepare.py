@@ -25,6 +25,7 @@ from cassandra.errors import (
 from cassandra.protocol.messages.errors import ErrorMessage, ServerError
 from cassandra.protocol.opcodes import PREPARE
 from cassandra.query.keyspace_texts import names_its_keyspace
+from cassandra.query.prepared import index_by_id
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
@@ -270,7 +271,9 @@ def take_over(
                 # `when_changed` removes the statement from its session's cache.
                 prepared.when_changed()
         return Renewed(prepared, response, key)
-    prepared.query_id = response.query_id
+    if prepared.query_id != response.query_id:
+        prepared.query_id = response.query_id
+        index_by_id(prepared)
     adopt_columns((prepared,), response.bind_metadata, user_types)
     prepared.update_result_metadata(response.result_metadata, response.result_metadata_id)
     if not has_key(prepared, key):

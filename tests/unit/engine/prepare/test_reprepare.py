@@ -140,6 +140,20 @@ def test_after_the_prepare_the_request_is_sent_again() -> None:
     assert request.calls == [("resend", "attempt")]
 
 
+def test_a_statement_is_found_by_its_new_id() -> None:
+    """After the new version of a server has given it another id, a statement has both indexes.
+
+    Otherwise it would not be compared with later answers to a PREPARE that have the new id.
+    """
+    _, statement, step, connection = reprepare_step()
+    prepared_module.remember(statement)
+    step.start()
+    step.on_response(connection, RESULT, 0, prepare_answer())
+    assert statement in prepared_module.statements_with(b"new")
+    assert statement not in prepared_module.statements_with(b"old")
+    assert statement in prepared_module.statements_made_with(b"old")
+
+
 def test_a_change_of_the_table_meanwhile_repeats_the_prepare(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
