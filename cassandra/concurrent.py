@@ -24,7 +24,7 @@ from cassandra._lazy import lazy_names
 from cassandra._logs import Log
 from cassandra._threads import Lock, Waiter, in_own_greenlet, new_lock, new_user_thread, new_waiter
 from cassandra._unknown_options import unknown_option
-from cassandra.client.checks import check_pairs
+from cassandra.client.checks import check_pairs, checked_concurrency
 from cassandra.client.filling import fill
 from cassandra.cluster.response_future import ResponseFuture
 from cassandra.cluster.result_set import ResultSet
@@ -104,37 +104,6 @@ class ExecutionResult(NamedTuple):
 
 
 advise_on_pairs(ExecutionResult)
-
-
-def _checked_concurrency(concurrency: Any) -> int:
-    """Return the greatest number of requests that a concurrency allows, at least 1.
-
-    A fraction, for example of ``len(hosts) * 2.5``, is rounded down.
-
-    :raises TypeError: if the concurrency is no number. A string of digits, for example from a
-        command line, is refused, too.
-    :raises ValueError: if the concurrency is not greater than 0.
-    """
-    if not hasattr(concurrency, "__float__"):
-        raise TypeError(
-            f"concurrency must be a number of requests, but is {concurrency!r} of type "
-            f"{type(concurrency).__name__}{_instead_of_concurrency(concurrency)}"
-        )
-    if not concurrency > 0:  # or it is NaN
-        raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
-    return max(1, int(min(concurrency, sys.maxsize)))  # infinity is no integer
-
-
-def _instead_of_concurrency(value: object) -> str:
-    """Return what to write instead of passing `value` as concurrency, for an error message."""
-    if isinstance(value, str):
-        return f": write int({value!r})"
-    if isinstance(value, Iterable):
-        return (
-            ": one statement with many rows is execute_concurrent_with_args(session, statement, "
-            "rows)"
-        )
-    return ""
 
 
 def _check_session(call: str, session: object) -> None:
@@ -222,7 +191,7 @@ def execute_concurrent(
     if _unknown:
         raise unknown_option("execute_concurrent", _unknown)
     _check_session("execute_concurrent", session)
-    concurrency = _checked_concurrency(concurrency)
+    concurrency = checked_concurrency(concurrency)
     check_pairs(statements_and_parameters)
     options = _execute_options(execution_profile, row_type)
     run = _Run(session, statements_and_parameters, concurrency, raise_on_first_error, options)
@@ -777,7 +746,7 @@ def execute_concurrent_async(
     :returns: a future of the list of results, in the order of the statements.
     """
     _check_session("execute_concurrent_async", session)
-    concurrency = _checked_concurrency(concurrency)
+    concurrency = checked_concurrency(concurrency)
     options = _execute_options(execution_profile, row_type)
     run = _UnwatchedRun(session, list(statements_and_parameters), raise_on_first_error, options)
     # Send the first statements. Each execution that completes then sends another statement.

@@ -16,6 +16,7 @@ from cassandra.client.checks import (
     check_keyspace,
     check_pairs,
     check_vectors,
+    checked_concurrency,
     list_of_queries,
     typed_factory,
 )
@@ -418,11 +419,13 @@ class Session(SessionBase):
             which also have the `position` of the statement. If the generator fails, or the wait for
             a result is cancelled, the other statements are cancelled. Using the generator after
             that raises RuntimeError.
+        :raises ValueError: if `concurrency` is not greater than 0.
         :raises TypeError: if rows cannot be instances of `row_type`.
         """
         # Check the arguments here. The generator would raise their errors only when the first
         # result is requested.
         check_pairs(statements_and_parameters)
+        concurrency = checked_concurrency(concurrency)
         if row_type is not None:
             typed_factory(row_type)
         options: dict[str, Any] = {}

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._habits import stack_level, warn_of_milliseconds
@@ -69,6 +70,37 @@ def check_parameters(parameters: object, named: bool = True) -> None:
             f"parameters are the set {parameters!r}, which has no order: write a tuple, "
             "(first, second), or a mapping"
         )
+
+
+def checked_concurrency(concurrency: Any) -> int:
+    """Return the greatest number of requests that a concurrency allows, at least 1.
+
+    A fraction, for example of ``len(hosts) * 2.5``, is rounded down.
+
+    :raises TypeError: if the concurrency is no number. A string of digits, for example from a
+        command line, is refused, too.
+    :raises ValueError: if the concurrency is not greater than 0.
+    """
+    if not hasattr(concurrency, "__float__"):
+        raise TypeError(
+            f"concurrency must be a number of requests, but is {concurrency!r} of type "
+            f"{type(concurrency).__name__}{_instead_of_concurrency(concurrency)}"
+        )
+    if not concurrency > 0:  # or it is NaN
+        raise ValueError(f"concurrency must be greater than 0, but is {concurrency}")
+    return max(1, int(min(concurrency, sys.maxsize)))  # infinity is no integer
+
+
+def _instead_of_concurrency(value: object) -> str:
+    """Return what to write instead of passing `value` as concurrency, for an error message."""
+    if isinstance(value, str):
+        return f": write int({value!r})"
+    if isinstance(value, Iterable):
+        return (
+            ": one statement with many rows is execute_concurrent_with_args(session, statement, "
+            "rows)"
+        )
+    return ""
 
 
 def check_pairs(pairs: object) -> None:

@@ -360,10 +360,20 @@ async def test_endless_statements_are_read_only_as_needed(node: FakeNode, select
             break
 
 
-async def test_concurrency_is_checked(select: Select) -> None:
-    """A concurrency of 0 raises ValueError."""
-    with pytest.raises(ValueError, match="concurrency must be at least 1, but is 0"):
-        await anext(select([1], concurrency=0))
+@pytest.mark.parametrize(
+    ("concurrency", "error"),
+    [(0, ValueError), (-0.5, ValueError), ("8", TypeError), (None, TypeError)],
+)
+async def test_concurrency_is_checked(select: Select, concurrency: Any, error: Any) -> None:
+    """Anything but a number greater than 0 must be refused by the call."""
+    with pytest.raises(error, match=r"concurrency must be (greater than 0|a number of requests)"):
+        select([1], concurrency=concurrency)
+
+
+@pytest.mark.parametrize("concurrency", [0.5, 2.5, float("inf")])
+async def test_concurrency_may_be_a_fraction(select: Select, concurrency: Any) -> None:
+    """As in `cassandra.concurrent`, a concurrency is rounded down, but is at least 1."""
+    assert len([outcome async for outcome in select(range(9), concurrency=concurrency)]) == 9
 
 
 async def test_without_statements_there_are_no_outcomes(select: Select) -> None:
