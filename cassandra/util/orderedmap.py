@@ -6,7 +6,7 @@ index from serialized keys to positions. Most maps are only iterated over, and s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +58,32 @@ class _NamedKeyType:
                 encode = _dumps()
             self._encode = encode
         return encode(key)
+
+
+class _Items(ItemsView[Any, Any]):
+    """The pairs of a map. Iterating over them looks up no key, so it builds no index."""
+
+    _mapping: OrderedMap
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        return zip(self._mapping._keys, self._mapping._values, strict=True)
+
+
+class _Values(ValuesView[Any]):
+    """The values of a map, in the order of its keys."""
+
+    _mapping: OrderedMap
+
+    def __contains__(self, value: object) -> bool:
+        return value in self._mapping._values
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._mapping._values)
+
+
+# The views show the names that the views of every other mapping have.
+_Items.__name__ = _Items.__qualname__ = "ItemsView"
+_Values.__name__ = _Values.__qualname__ = "ValuesView"
 
 
 class OrderedMap(Mapping[Any, Any], bases.MapBase):
@@ -155,6 +181,12 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
     def __len__(self) -> int:
         return len(self._keys)
 
+    def items(self) -> ItemsView[Any, Any]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[Any]:
+        return _Values(self)
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, OrderedMap):
             # Two ordered maps are equal only if their pairs have the same order.
@@ -212,6 +244,7 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
 
     A pickle contains the name of the key type. If the keys contain values of a user-defined type,
     or an application's codec converts them, then an unpickled map compares keys by their pickles.
+    So does a map whose keys were converted by an application's codec that cannot convert them back.
 
     :param cass_type: the key type of the map, a class of `cassandra.cqltypes`.
     :param protocol_version: the protocol version for which keys are serialized.
@@ -271,10 +304,9 @@ class OrderedMapSerializedKey(OrderedMap, bases.KeyedMapBase):
         try:
             return super()._positions()
         except (TypeError, ValueError, OverflowError):
-            if type(self._encode_key) is not _NamedKeyType:
-                raise
             # These keys are not values that the driver itself makes of the type: an application's
-            # codec has converted them. It is not in the pickle, so compare keys by their pickles.
+            # codec has converted them. It does not convert them back, or it was not in the pickle
+            # of the map. So compare keys by their pickles.
             self._encode_key = None
             return super()._positions()
 

@@ -12,7 +12,12 @@ from typing import Any
 import pytest
 
 from cassandra import cqltypes, util
+from cassandra.codecs import CodecRegistry, Converter
+from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.converted import converting
 from tests.processes import run_python
+
+INTS_BY_INT = "MapType(Int32Type,Int32Type)"
 
 
 def test_an_ordered_map_keeps_the_order_of_its_keys() -> None:
@@ -140,6 +145,49 @@ def test_pickled_maps_whose_keys_an_application_converts() -> None:
     assert list(mapping) == ["+1"]
     assert copy.copy(mapping)["+1"] == copy.deepcopy(mapping)[1] == 2
     assert pickled_copy(mapping)["+1"] == 2
+
+
+class Level:
+    """An application's class for the keys of a map."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def test_keys_that_an_application_cannot_convert_back() -> None:
+    """A converter with only `from_cql` makes keys that cannot be encoded as the map's key type.
+
+    Iterating over the map and looking up its keys must work all the same.
+    """
+    registry = CodecRegistry()
+    registry.register_type("int", Converter(from_cql=Level))
+    (column,) = converting(
+        ResultMetadata([ColumnMetadata("ks", "t", "m", cqltypes.lookup_casstype(INTS_BY_INT))]),
+        registry.converters,
+    ).columns
+    body = cqltypes.lookup_casstype(INTS_BY_INT).codec().encode({1: 2, 2: 3})
+    mapping = column.type.codec().decode(body)
+    assert [(key.number, value.number) for key, value in mapping.items()] == [(1, 2), (2, 3)]
+    assert [value.number for value in mapping.values()] == [2, 3]
+    assert [mapping[key].number for key in mapping] == [2, 3]
+    assert {key.number: value.number for key, value in dict(mapping).items()} == {1: 2, 2: 3}
+    assert mapping[Level(2)].number == 3
+    with pytest.raises(KeyError):
+        mapping[Level(3)]
+
+
+def test_views_of_maps() -> None:
+    """The views of a map are those of any mapping, and follow its changes."""
+    mapping = util.OrderedMap([([1], "a"), ([2], "b")])
+    items, values = mapping.items(), mapping.values()
+    assert ([1], "a") in items
+    assert ([1], "b") not in items
+    assert ("b" in values, "c" in values) == (True, False)
+    mapping[[3]] = "c"
+    assert (list(items)[2], list(values)[2]) == (([3], "c"), "c")
+    assert (len(items), len(values)) == (3, 3)
+    assert repr(util.OrderedMap({1: 2}).items()) == "ItemsView(OrderedMap([(1, 2)]))"
+    assert repr(util.OrderedMap({1: 2}).values()) == "ValuesView(OrderedMap([(1, 2)]))"
 
 
 def test_deep_copies_of_maps_that_contain_themselves() -> None:
