@@ -783,8 +783,12 @@ def _conversion_of_set(
         _conversion_for(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
     )
     if convert_element is None:
-        return make_set if origin in (set, frozenset, _ABCS.MutableSet) else _unchanged
-    return partial(_convert_elements, make_set, convert_element)
+        if origin not in (set, frozenset, _ABCS.MutableSet):
+            return _unchanged
+        return _refusing_unhashable(make_set, column, field)
+    return _refusing_unhashable(
+        partial(_convert_elements, make_set, convert_element), column, field
+    )
 
 
 def _conversion_of_map(
@@ -800,9 +804,15 @@ def _conversion_of_map(
     if convert_key is None and convert_value is None:
         # If the keys are unhashable, the decoder returns another Mapping class instead of a dict.
         # So convert the map if the annotation is dict itself, and not if it is an abstract class.
-        return dict if origin in (dict, _ABCS.MutableMapping) else _unchanged
+        if origin not in (dict, _ABCS.MutableMapping):
+            return _unchanged
+        return _refusing_unhashable(dict, column, field)
     key_converter, value_converter = convert_key or _unchanged, convert_value or _unchanged
-    return lambda items: {key_converter(k): value_converter(v) for k, v in items.items()}
+    return _refusing_unhashable(
+        lambda items: {key_converter(k): value_converter(v) for k, v in items.items()},
+        column,
+        field,
+    )
 
 
 def _conversion_of_tuple(
@@ -903,6 +913,27 @@ def _conversion_of_udt(
         return make_rows((values,))[0]
 
     return convert
+
+
+def _refusing_unhashable(convert: Convert, column: str, field: str) -> Convert:
+    """Return `convert` with a clear error for elements or keys that a set or dict cannot have.
+
+    :param convert: makes a set or a dict.
+    """
+
+    def convert_or_refuse(value: object) -> object:
+        try:
+            return convert(value)
+        except TypeError as error:
+            if not str(error).startswith("unhashable type"):
+                raise
+            raise TypeError(
+                f"{column}: a set or a dict cannot have these elements or keys ({error}): for "
+                f"{field}, annotate them as a tuple, a frozenset or a frozen class, or the value "
+                "as collections.abc.Set or Mapping"
+            ) from None
+
+    return convert_or_refuse
 
 
 def _convert_elements(

@@ -55,7 +55,7 @@ from cassandra.protocol.handler import LazyResultMessage
 from cassandra.protocol.messages.results import rows_result
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.typed_rows import typed_rows
-from cassandra.util import Date, Duration, Time
+from cassandra.util import Date, Duration, OrderedMap, Time
 from tests.conftest import Implementation
 from tests.unit.protocol.messages.test_results import TABLE, result as read_result, rows
 from tests.unit.protocol.wire import int32, short, string, value
@@ -409,6 +409,26 @@ SCALARS: list[tuple[str, Any, Any, Any]] = [
     ("VectorType(UTF8Type , 1)", ["red"], Sequence[Colour], [Colour.RED]),
     ("ReversedType(Int32Type)", 1, int, 1),
 ]
+
+
+@pytest.mark.parametrize(
+    ("type_name", "value", "annotation"),
+    [
+        ("SetType(FrozenType(ListType(Int32Type)))", [[1, 2]], set[list[int]]),
+        ("SetType(FrozenType(ListType(Int32Type)))", [[1, 2]], frozenset),
+        ("SetType(FrozenType(SetType(Int32Type)))", [{1, 2}], set[set[int]]),
+        ("MapType(FrozenType(ListType(Int32Type)),Int32Type)", [([1], 2)], dict[list[int], int]),
+        ("MapType(FrozenType(ListType(Int32Type)),Int32Type)", [([1], 2)], dict),
+    ],
+    ids=str,
+)
+def test_elements_that_are_not_hashable(type_name: str, value: Any, annotation: Any) -> None:
+    """The error must name the column and the field, and say what else to write."""
+    given = OrderedMap(value) if type_name.startswith("Map") else value
+    row_type = make_dataclass("R", [("a", annotation)])
+    message = r'column "a": .* \(unhashable type: .*\): for field \'a\' of R, annotate them as'
+    with pytest.raises(TypeError, match=message):
+        result([("a", type_name, given)]).decode(typed_rows(row_type))
 
 
 @pytest.mark.parametrize(
