@@ -55,7 +55,8 @@ if TYPE_CHECKING:
     from cassandra.engine import happy_path
     from cassandra.engine.awaited import is_changed_by_user_code
     from cassandra.engine.prepare.first_execution import PreparingRequest
-    from cassandra.engine.prepare.statements import PreparedTexts, has_types_of_schema
+    from cassandra.engine.prepare.schema_types import has_types_of_schema
+    from cassandra.engine.prepare.statements import PreparedTexts
     from cassandra.engine.request import Request
     from cassandra.engine.request_bodies import (
         AnyBody,
@@ -113,7 +114,7 @@ else:
         message_of="cassandra.client.messages",
         snapshot="cassandra.query.snapshots",
         copy_parameters="cassandra.engine.resolving",
-        has_types_of_schema="cassandra.engine.prepare.statements",
+        has_types_of_schema="cassandra.engine.prepare.schema_types",
         routed="cassandra.client.batches",
         texts_of="cassandra.client.batches",
         warn_of_borrowed_keyspace="cassandra.client.batches",

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from cassandra._logs import Log
 from cassandra.engine.prepare.rebind import user_types_of
-from cassandra.engine.prepare.statements import (
+from cassandra.engine.prepare.schema_types import (
     column_of,
     has_fields_of_schema,
     is_of_clause,

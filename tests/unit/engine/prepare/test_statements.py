@@ -16,15 +16,9 @@ import pytest
 
 import cassandra.query.prepared as prepared_module
 from cassandra.codecs.registry import CodecRegistry
-from cassandra.cqltypes import Int32Type, ListType, UserType, UUIDType, VarcharType
+from cassandra.cqltypes import Int32Type, UserType, UUIDType
 from cassandra.engine.prepare.changes import LATEST_CHANGES
-from cassandra.engine.prepare.statements import (
-    LEFT_OUT_AT_ONCE,
-    PARALLEL_PREPARES,
-    Preparer,
-    has_types_of_schema,
-    key_positions,
-)
+from cassandra.engine.prepare.statements import LEFT_OUT_AT_ONCE, PARALLEL_PREPARES, Preparer
 from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,
@@ -47,10 +41,14 @@ from tests.unit.engine.partners import (
 
 pytestmark = pytest.mark.simulated
 
-PLACE = UserType.make_udt_class("ks", "place", ["a", "b"], [Int32Type, VarcharType])
 HOST_A, HOST_B = new_host("10.0.0.1"), new_host("10.0.0.2")
 READ = "SELECT * FROM t WHERE k = ?"
 NO_POLICIES: tuple[Any, Any] = (None, None)
+
+
+def markers(*names: str, table: str = "t") -> list[ColumnMetadata]:
+    """Return bind markers for these columns of a table in the keyspace "ks"."""
+    return [ColumnMetadata("ks", table, name, Int32Type) for name in names]
 
 
 class FakePool:
@@ -552,33 +550,6 @@ async def test_unpickled_statements_keep_their_id_only_if_the_schema_has_their_t
     assert pickle.loads(pickled).query_id != b"id"
 
 
-@pytest.mark.parametrize(
-    ("cql_type", "marker_type", "is_known"),
-    [
-        ("text", VarcharType, True),
-        ("frozen<list<text>>", ListType.apply_parameters([VarcharType]), True),
-        ("frozen<place>", PLACE, True),
-        ("list<frozen<place>>", ListType.apply_parameters([PLACE]), True),
-        ("frozen<moved>", UserType.make_udt_class("ks", "moved", "ba", [Int32Type] * 2), False),
-        ("frozen<wide>", UserType.make_udt_class("ks", "wide", "ab", [Int32Type] * 2), False),
-        ("frozen<gone>", UserType.make_udt_class("ks", "gone", "ab", [Int32Type] * 2), False),
-    ],
-)
-def test_types_are_compared_with_the_schema(
-    cql_type: str, marker_type: Any, is_known: bool
-) -> None:
-    """The fields of user-defined types are compared, too, and text is called varchar in markers."""
-    places = {
-        name: SimpleNamespace(field_names=["a", "b"], field_types=["int", field_type])
-        for name, field_type in (("place", "text"), ("moved", "int"), ("wide", "bigint"))
-    }
-    table: Any = SimpleNamespace(columns={"k": SimpleNamespace(cql_type=cql_type)})
-    keyspace: Any = SimpleNamespace(tables={"t": table}, views={}, user_types=places)
-    metadata: Any = SimpleNamespace(keyspaces={"ks": keyspace})
-    markers = [ColumnMetadata("ks", "t", "k", marker_type)]
-    assert has_types_of_schema(metadata, markers) is is_known
-
-
 @pytest.mark.usefixtures("schema_readers")
 async def test_a_statement_that_is_unpickled_again_is_known(
     monkeypatch: pytest.MonkeyPatch,
@@ -698,39 +669,3 @@ async def test_positions_without_a_column_are_ignored(caplog: pytest.LogCaptureF
     await harness.preparer.prepare_all_on(HOST_B)
     assert statement.routing_key_indexes == [0]
     assert "cannot be routed by its new key" in caplog.text
-
-
-# -- the partition key --------------------------------------------------------------------------
-
-
-def markers(*names: str, table: str = "t") -> list[ColumnMetadata]:
-    """Return bind markers for these columns of a table in the keyspace "ks"."""
-    return [ColumnMetadata("ks", table, name, Int32Type) for name in names]
-
-
-def metadata(*key: str) -> Any:
-    """Return metadata with the table ``ks.t``, whose partition key consists of these columns."""
-    columns = [SimpleNamespace(name=name) for name in key]
-    table = SimpleNamespace(partition_key=columns)
-    return SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={"t": table})})
-
-
-def test_positions_are_in_the_order_of_the_key() -> None:
-    """`key_positions` returns the indexes of the key columns' markers, in the order of the key."""
-    assert key_positions(metadata("a", "b"), markers("b", "v", "a")) == [2, 0]
-    # If a key column has several markers, the first marker is used. For example, the statement may
-    # be "BEGIN BATCH UPDATE t SET v = ? WHERE a = ?; DELETE FROM t WHERE a = ?; APPLY BATCH".
-    assert key_positions(metadata("a"), markers("v", "a", "a")) == [1]
-
-
-def test_unknown_keys_have_no_positions() -> None:
-    """`key_positions` returns None if the positions cannot be known.
-
-    A key column may have no marker, or the table or its key is unknown.
-    """
-    assert key_positions(metadata("a", "b"), markers("a")) is None
-    assert key_positions(metadata("a"), markers("a", table="other")) is None
-    assert key_positions(SimpleNamespace(keyspaces={}), markers("a")) is None  # type: ignore[arg-type]
-    assert key_positions(metadata("a"), markers=[]) is None
-    assert key_positions(metadata("a"), markers=None) is None
-    assert key_positions(metadata(), markers("a")) is None
