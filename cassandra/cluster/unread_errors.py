@@ -15,10 +15,11 @@ from cassandra._logs import Log
 
 if TYPE_CHECKING:
     from cassandra.observability import texts
-    from cassandra.util import intervals
+    from cassandra.util import intervals, secret_texts
 else:
     texts = Deferred("cassandra.observability.texts")
     intervals = Deferred("cassandra.util.intervals")
+    secret_texts = Deferred("cassandra.util.secret_texts")
 
 log = Log("cassandra.cluster")
 
@@ -62,7 +63,9 @@ def shown_statement(query: Any) -> Any:
     :param query: the statement or CQL string of an execution.
     """
     query_string = getattr(query, "query_string", query)
-    return texts.without_values(query_string) if isinstance(query_string, str) else query_string
+    return (
+        secret_texts.without_values(query_string) if isinstance(query_string, str) else query_string
+    )
 
 
 class UnreadError(Unread):

@@ -325,13 +325,16 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     simulated = simulation()
     if simulated is not None:
         return simulated.new_event_loop()
-    # An OSError means that the process has no free file descriptors.
+    # An OSError with a number means that the process has no free file descriptors. Without a number,
+    # it was raised by a signal handler: TimeoutError, for example, is an OSError.
     try:
         _check_descriptors()
         # A loop has callbacks of its own, which keep the context (see `contextvars`) in which it
         # was made. That must not be the context of the caller, because the loop outlives it.
         return Context().run(_new_event_loop)
     except OSError as error:
+        if error.errno is None:
+            raise
         raise NoHostAvailable(
             f"Unable to connect to any servers: the driver's event loop cannot be made: {error}", {}
         ) from error

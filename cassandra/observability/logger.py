@@ -33,17 +33,12 @@ from cassandra._habits import stack_level, warn_of_misspelt_setting
 from cassandra._threads import RLock
 from cassandra._unknown_options import advise_options
 from cassandra.consistency import consistency_value_to_name
-from cassandra.observability.texts import (
-    code_of,
-    error_text,
-    is_invalid,
-    without_secrets,
-    without_values,
-)
+from cassandra.observability.texts import code_of, error_text, is_invalid
 from cassandra.observers import ObservedRequest, RequestObserver
 from cassandra.policies.encryption import ColDesc
 from cassandra.query.bound import BoundStatement
 from cassandra.query.statement import InterpolatedText
+from cassandra.util.secret_texts import without_secrets, without_values
 
 __all__ = ["RequestLogger"]
 

@@ -25,6 +25,7 @@ from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import separate_minus_signs
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
+from cassandra.util.secret_texts import without_secrets
 
 if TYPE_CHECKING:
     from cassandra import bases
@@ -504,6 +505,9 @@ def _values_of(params: Any) -> Iterable[object]:
     return params.values() if isinstance(params, Mapping) else params
 
 
+# `query_head` looks at this many characters of a query string.
+_LONGEST_HEAD = 1 << 14
+
 # Matches ``%%``, or a placeholder. The group `head` is the word IN before the placeholder.
 _PLACEHOLDER = r"%%|(?P<head>\bIN\s*)?%(?:\((?P<name>[^)]*)\))?s"
 
@@ -565,11 +569,14 @@ def _literal_after_in(value: tuple[Any, ...], encode: Callable[[object], str]) -
 def query_head(query: object, size: int = 100) -> str:
     """Return the quoted beginning of a query string, for messages.
 
-    Values that were written into the query string are left out, because they may be secrets.
+    Values that were written into the query string are left out, because they may be secrets. So are
+    passwords, and all values of statements about roles.
     """
     if isinstance(query, InterpolatedText):
         query = query.template
-    text = " ".join(str(query).split())
+    # Remove secrets before the text is cut, because a part of a password may no longer look like
+    # one. A message does not need the rest of a text of megabytes.
+    text = " ".join(without_secrets(str(query)[:_LONGEST_HEAD]).split())
     return repr(text if len(text) <= size else text[: size - 3] + "...")
 
 

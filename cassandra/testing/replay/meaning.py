@@ -13,9 +13,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from cassandra.observability.texts import is_about_roles, without_secrets
 from cassandra.testing.fake.primitives import NOT_SET, Opcode
 from cassandra.testing.fake.requests import Request
+from cassandra.util.secret_texts import is_about_roles, without_secrets
 
 Meaning = dict[str, Any]  # what a request asks for, as JSON values
 

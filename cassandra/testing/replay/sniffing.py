@@ -6,11 +6,11 @@ import struct
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from cassandra.observability.texts import is_about_roles, message_without_secrets, without_secrets
 from cassandra.testing.fake.primitives import BodyReader, Opcode, long_bytes, string, string_list
 from cassandra.testing.fake.requests import CUSTOM_PAYLOAD, TRACING
 from cassandra.testing.fake.segments import SegmentReader
 from cassandra.testing.wire import WireError
+from cassandra.util.secret_texts import is_about_roles, message_without_secrets, without_secrets
 
 # The header of an envelope: version, flags, stream, opcode and length of the body.
 _HEADER = struct.Struct(">BBhBi")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import cassandra.engine.loop as loop_module
 from cassandra.engine.loop import Inbox, LoopThread, new_event_loop
 from cassandra.errors import ConnectionShutdown, SessionShutdown
 from tests.processes import run_python
@@ -663,6 +664,17 @@ def test_without_descriptors_no_host_is_available(loop_name: str) -> None:
         # With 6 or more descriptors, the loop can be created, and only the connection fails.
         if count < 6:
             assert "the driver's event loop cannot be made: [Errno 24] Too many open" in message
+
+
+def test_a_time_limit_of_the_application_keeps_its_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal handler's TimeoutError, which is an OSError, must not become NoHostAvailable."""
+
+    def interrupted() -> None:
+        raise TimeoutError("alarm")
+
+    monkeypatch.setattr(loop_module, "_check_descriptors", interrupted)
+    with pytest.raises(TimeoutError, match="alarm"):
+        new_event_loop()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="tests the descriptors of POSIX")

@@ -263,3 +263,31 @@ def test_server_errors_show_the_query_without_its_values(parameters: Any) -> Non
             session.execute(batch)
         assert "WHERE x = %" in text_of(refused_batch.value)
         assert SECRET not in text_of(refused_batch.value)
+
+
+@pytest.mark.parametrize("answer", [silence(), error(ErrorCode.INVALID, "no"), close()])
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"CREATE ROLE ada WITH PASSWORD = '{SECRET}'",
+        f"ALTER USER ada WITH PASSWORD '{SECRET}'",
+        f"CREAT ROLE ada WITH PASSWORD='{SECRET}'",
+    ],
+)
+async def test_errors_about_roles_show_no_password(
+    query: str, answer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A password is a part of the CQL. It must be missing in errors, notes, logs and futures."""
+    with FakeNode() as node:
+        node.prime(query, answer)
+        async with aio.Cluster([node.address], port=node.port) as cluster:
+            session = await cluster.connect()
+            for statement in (query, SimpleStatement(query), BatchStatement().add(query)):
+                future = session.execute(statement, timeout=0.05)
+                assert "ROLE" in repr(future) or "USER" in repr(future)
+                assert SECRET not in repr(future)
+                with pytest.raises(Exception) as failed:  # noqa: PT011  # of several classes
+                    await future
+                assert SECRET not in text_of(failed.value)
+                assert SECRET not in repr(future)
+    assert SECRET not in caplog.text
