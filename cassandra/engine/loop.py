@@ -325,8 +325,8 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     simulated = simulation()
     if simulated is not None:
         return simulated.new_event_loop()
-    # An OSError with a number means that the process has no free file descriptors. Without a number,
-    # it was raised by a signal handler: TimeoutError, for example, is an OSError.
+    # An OSError with a number means that the process has no free file descriptors. Any other was
+    # raised by a signal handler: TimeoutError, for example, is an OSError.
     try:
         _check_descriptors()
         # A loop has callbacks of its own, which keep the context (see `contextvars`) in which it
