@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import asyncio
 import random
+import socket
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import cassandra.engine
 from cassandra import aio
 from cassandra.engine.environment import Environment, InsertionOrdered, environment_of
 from cassandra.testing import FakeNode
+from tests.unit.security.certificates import Authority
 from tests.waiting import until, until_on_loop
 
 ENGINE = Path(cassandra.engine.__file__).parent
@@ -95,6 +98,41 @@ def test_deadlines_of_one_slot_expire_in_the_order_of_adding(implementation: Any
         assert expired == [item.number for item in items]
     finally:
         loop.close()
+
+
+async def test_a_cancelled_handshake_keeps_no_descriptor(tmp_path: Path) -> None:
+    """A connect that is cancelled as its TLS handshake ends must not disturb later connections.
+
+    asyncio refuses to wait for events of a descriptor that one of its transports still has.
+    """
+    loop = asyncio.get_running_loop()
+    authority = Authority(tmp_path)
+    tls = {"ssl": authority.client(), "server_hostname": "127.0.0.1"}
+
+    class Cancelling(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            descriptors.append(transport.get_extra_info("socket").fileno())
+            connecting.cancel()
+
+    descriptors: list[int] = []
+    node_tls = authority.server("127.0.0.1")
+    node_tls.num_tickets = 0  # a ticket that comes now would end the stream
+    with FakeNode(ssl_context=node_tls) as node:
+        connecting = asyncio.ensure_future(
+            Environment(loop).connect(Cancelling, node.address, node.port, tls=tls)
+        )
+        with pytest.raises(asyncio.CancelledError):
+            await connecting
+        # A new socket gets the lowest free descriptor.
+        with ExitStack() as sockets:
+            descriptor = -1
+            while descriptor < descriptors[0]:
+                sock = sockets.enter_context(socket.socket())
+                descriptor = sock.fileno()
+                loop.add_reader(sock, sock.close)
+                loop.remove_reader(sock)
+        # The transport closes the connection without an answer of the node.
+        await until_on_loop(lambda: not node.connections)
 
 
 def test_insertion_ordered_keeps_the_order_of_adding() -> None:
