@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cassandra._histogram import BUCKETS, bucket_of, percentile_of
 from cassandra._lazy import lazy_names
-from cassandra.errors import ConnectionException, ReadTimeout, Unavailable, WriteTimeout
+from cassandra.errors import (
+    ConnectionException,
+    OperationTimedOut,
+    ReadTimeout,
+    Unavailable,
+    WriteTimeout,
+)
 from cassandra.observers import RequestObserver
 from cassandra.policies.retry import RetryPolicy
 
@@ -39,7 +45,7 @@ _PERCENTILES = {
 
 
 class RequestTimer(Mapping[str, float]):
-    """The latencies of all responses since `Cluster.connect`, in seconds.
+    """The latencies of all responses since `Cluster.connect`, and client time-outs, in seconds.
 
     The timer is a mapping with the keys count, min, max, mean, stddev, median, and percentiles such
     as ``99percentile``. The percentiles come from a histogram and are accurate to about 3 %.
@@ -236,6 +242,10 @@ class Metrics:
             (name for error_class, name in _COUNTERS if isinstance(error, error_class)),
             "other_errors",
         )
+        if isinstance(error, OperationTimedOut) and error.timeout is not None:
+            # Without a response there is no latency, but the timer also shows how many requests
+            # there are, and how long they take.
+            self.request_timer.record(host, error.timeout)
         # This needs no lock, because only the engine's event loop counts.
         setattr(self, counter, getattr(self, counter) + 1)
         if decision in (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST):

@@ -125,10 +125,10 @@ class Environment:
         try:
             await loop.create_connection(make_protocol, sock=sock, **tls)
         except BaseException:
-            # The socket belongs to a transport of the loop. After a TLS handshake, it may wait for up
-            # to 30 seconds until the peer ends its stream, too. If we closed the socket, the next
-            # connection would get its descriptor, for which asyncio knows that transport, and could
-            # not use it. So only end the stream: then the transport closes the socket.
+            # The socket belongs to a transport of the loop, which may wait up to 30 seconds for the
+            # peer to end its stream of TLS, too. If we closed the socket, the next connection would
+            # get its descriptor, for which asyncio knows that transport, and could not use it. So
+            # only end the stream: then the transport closes the socket.
             with suppress(OSError):  # the socket is closed, or not connected any more
                 sock.shutdown(socket.SHUT_RDWR)
             raise

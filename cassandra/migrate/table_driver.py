@@ -224,9 +224,13 @@ DRIVER = [
         key="metrics",
         what=(
             "``metrics_enabled=True`` needs no further package. Counters of ``Cluster.metrics`` "
-            "are plain numbers, and ``request_timer`` is a mapping."
+            "are plain numbers, and ``request_timer`` is a mapping. ``other_errors`` also counts "
+            "client time-outs and invalid requests."
         ),
-        why="The package ``scales`` is not maintained.",
+        why=(
+            "The package ``scales`` is not maintained. Errors that no counter counts would not be "
+            "noticed."
+        ),
         do="Read ``cluster.metrics`` instead of the statistics of ``scales``.",
         matchers=(
             Setting(NOTE, (CLUSTER,), "metrics_enabled", values=(True,)),

@@ -127,6 +127,9 @@ def test_counters_of_requests_and_errors(
             "ignores",
         )
         assert {name: stats[name] for name in names if stats[name]} == expected_counts
+        # A request without a response counts with the client's time-out.
+        timer = stats["request_timer"]
+        assert (timer["max"] == timeout) is (answer is SILENCE)
 
 
 def test_hosts_and_times() -> None:
