@@ -15,7 +15,7 @@ from cassandra._habits import (
     refuse_table,
     stack_level,
 )
-from cassandra._imports import at_first_cluster
+from cassandra._imports import Deferred, at_first_cluster
 from cassandra._misspelt import class_attribute
 from cassandra._mocks import is_mock
 from cassandra._unknown_options import unknown_option
@@ -25,7 +25,6 @@ from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import separate_minus_signs
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
-from cassandra.util.secret_texts import without_secrets
 
 if TYPE_CHECKING:
     from cassandra import bases
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.retry import RetryPolicy
     from cassandra.protocol import bind
+    from cassandra.util import secret_texts
 else:
     from cassandra._impl import bases
 
@@ -44,6 +44,8 @@ else:
         bind="cassandra._impl",
         text_bytes="cassandra.cqltypes.coerce",
     )
+    # Only errors show the beginning of a query string.
+    secret_texts = Deferred("cassandra.util.secret_texts")
 
 __all__ = [
     "FETCH_SIZE_UNSET", "HostTargetingStatement", "RoutingKey", "SimpleStatement", "Statement",
@@ -576,7 +578,7 @@ def query_head(query: object, size: int = 100) -> str:
         query = query.template
     # Remove secrets before the text is cut, because a part of a password may no longer look like
     # one. A message does not need the rest of a text of megabytes.
-    text = " ".join(without_secrets(str(query)[:_LONGEST_HEAD]).split())
+    text = " ".join(secret_texts.without_secrets(str(query)[:_LONGEST_HEAD]).split())
     return repr(text if len(text) <= size else text[: size - 3] + "...")
 
 
