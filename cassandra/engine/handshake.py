@@ -276,8 +276,6 @@ class Connector:
             self.on_failure(endpoint, "timeout", error)
             raise error from None
         except OSError as cause:  # including errors of TLS
-            if connection.tls is not None:
-                connection.tls.forget_session()
             tls_reason = _tls_failure_reason(connection, cause)
             hint = ""
             if connection.tls is not None and connection.tls.is_missing(cause):
@@ -308,8 +306,16 @@ class Connector:
     async def _open(
         self, endpoint: EndPoint, connection: Connection, target: ShardTarget | None
     ) -> None:
-        await self._connect(endpoint, connection, target)
-        await _Handshake(self, self._settings, endpoint, connection).run()
+        try:
+            await self._connect(endpoint, connection, target)
+            await _Handshake(self, self._settings, endpoint, connection).run()
+        except BaseException:  # `_open_in_time` cancels this coroutine after the connect timeout
+            # With TLS 1.3, a server rejects a session only after the client's side of the TLS
+            # handshake: it closes the connection, refuses the login, or says nothing. So a failure
+            # of any kind may be due to the session.
+            if connection.tls is not None:
+                connection.tls.forget_session()
+            raise
 
     async def _connect(
         self, endpoint: EndPoint, connection: Connection, target: ShardTarget | None

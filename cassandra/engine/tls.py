@@ -249,7 +249,8 @@ class Handshake:
         """Drop the session that this connection has offered, because the connection has failed.
 
         The session may be the cause: for example, servers reject a session of TLS 1.2 if the
-        context no longer has its cipher. The next connection makes a full handshake.
+        context no longer has its cipher, and a server may be unable to decrypt its own tickets. The
+        next connection makes a full handshake.
         """
         if self._sessions is not None and self._has_offered_session:
             self._sessions.drop(self._key)

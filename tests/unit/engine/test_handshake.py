@@ -282,6 +282,21 @@ async def test_a_failure_of_tls_tells_more_than_an_unreachable_address() -> None
     assert str(failure) == "TLS with db.example:9042 failed: ('not trusted',)"
 
 
+@pytest.mark.parametrize("outcome", [None, refused(), ssl.SSLError("refused")])
+async def test_the_tls_session_of_a_failed_connection_is_forgotten(outcome: Any) -> None:
+    """The next connection makes a full TLS handshake, also if the server has said nothing."""
+    tls_handshake = Mock(
+        server_hostname="db.example", reason=Mock(return_value=None), is_missing=bool
+    )
+
+    class Tls:
+        async def begin(self, *_: Any) -> Any:
+            return tls_handshake
+
+    await error_of(connector(Network(a=outcome), tls=Tls()).open(ENDPOINT))
+    tls_handshake.forget_session.assert_called_once_with()
+
+
 async def test_no_other_address_is_tried_once_a_transport_was_made() -> None:
     """If connecting to an address times out just when its transport is made, no other is tried.
 

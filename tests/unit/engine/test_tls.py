@@ -27,9 +27,18 @@ from cassandra.connection import (
     SniEndPointFactory,
 )
 from cassandra.engine.connection import Connection
-from cassandra.errors import ConnectionException, NoHostAvailable
+from cassandra.errors import ConnectionException, DriverException, NoHostAvailable
 from cassandra.ssl_session_cache import SSLSessionCache
-from cassandra.testing.fake import FakeCluster, FakeNode
+from cassandra.testing.fake import (
+    Answer,
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    close,
+    error,
+    reset,
+)
 from cassandra.tls import ReloadingContext
 from tests.unit.security.certificates import DAY, Authority
 from tests.unit.security.conftest import Use as ConnectAndRead, fake
@@ -620,6 +629,35 @@ def test_a_session_that_the_server_rejects_is_dropped(authority: Authority) -> N
         assert reopened(cluster).session_reused
         client.set_ciphers("ECDHE+CHACHA20")
         with pytest.raises(ConnectionException):
+            reopened(cluster)
+        assert not reopened(cluster).session_reused
+        assert reopened(cluster).session_reused
+
+
+@pytest.mark.parametrize(
+    ("opcode", "answer"),
+    [
+        (Opcode.OPTIONS, close()),
+        (Opcode.OPTIONS, reset()),
+        (Opcode.STARTUP, error(ErrorCode.BAD_CREDENTIALS)),
+        (Opcode.STARTUP, close()),
+    ],
+    ids=["closed", "reset", "login refused", "closed after OPTIONS"],
+)
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_session_is_dropped_if_the_connection_fails_after_the_tls_handshake(
+    authority: Authority, version: ssl.TLSVersion, opcode: Opcode, answer: Answer, uses_uvloop: None
+) -> None:
+    """If a connection with a resumed session does not become ready, its session is dropped.
+
+    With TLS 1.3, a server that can no longer use a session rejects it after the client's handshake.
+    """
+    client = authority.client()
+    client.maximum_version = client.minimum_version = version
+    with fake(authority.server(HOST)) as node, connected(node, ssl_context=client) as cluster:
+        assert reopened(cluster).session_reused
+        node.prime(opcode, answer, times=1)
+        with pytest.raises(DriverException):
             reopened(cluster)
         assert not reopened(cluster).session_reused
         assert reopened(cluster).session_reused
