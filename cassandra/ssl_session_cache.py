@@ -25,14 +25,19 @@ _ATTRIBUTES = (
     "minimum_version", "maximum_version", "security_level", "post_handshake_auth",
 )  # fmt: skip
 
+# After so many sessions of a peer in a row have failed, no further sessions of the peer are stored.
+_MOST_FAILURES = 2
+
 
 class SSLSessionCache:
     """A cache of TLS sessions by end point. The least recently used sessions are dropped first.
 
     A connection that resumes a session skips the expensive half of the TLS handshake. If the server
-    has forgotten the session, the connection does a full handshake. By default each `Cluster` has
-    its own cache. Pass ``Cluster(ssl_session_cache=...)`` to share a cache between clusters, or
-    None to use no cache.
+    has forgotten the session, the connection does a full handshake. If connections that resume a
+    session fail repeatedly, no more sessions of that server are resumed.
+
+    By default each `Cluster` has its own cache. Pass ``Cluster(ssl_session_cache=...)`` to share a
+    cache between clusters, or None to use no cache.
 
     A session keeps what both sides verified in the full handshake. So a session is dropped if its
     context has changed, and `Cluster` drops all sessions if ``ssl_context`` or ``ssl_options`` is
@@ -66,6 +71,8 @@ class SSLSessionCache:
         self._clearings = 0
         # The sessions by peer. The most recently used sessions are at the end.
         self._sessions: OrderedDict[Hashable, _Held] = OrderedDict()
+        # How many sessions in a row have failed, by peer.
+        self._failures: OrderedDict[Hashable, int] = OrderedDict()
         self._lock = Lock()
         renewed(self)
 
@@ -142,6 +149,8 @@ class SSLSessionCache:
             state_now = self.state_of(context)
             if state is not None and state != state_now:
                 return
+            if self._failures.get(key, 0) >= _MOST_FAILURES:
+                return
             self._sessions[key] = (context, session, state_now)
             # The most recently used entries are at the end of the dict. Move the entry there,
             # because an entry that is replaced keeps its position.
@@ -157,11 +166,39 @@ class SSLSessionCache:
         with self._lock:
             self._sessions.pop(key, None)
 
+    def note_failure(self, key: Hashable, session: ssl.SSLSession) -> None:
+        """Drop a session because a connection that has offered it failed.
+
+        The server may be unable to use any session, although it creates them: if the next session
+        fails, too, the peer's sessions are no longer stored.
+
+        :param key: identifies the peer.
+        :param session: the `ssl.SSLSession`. If the cache no longer has it, nothing is done:
+            several connections may have offered it.
+        """
+        with self._lock:
+            entry = self._sessions.get(key)
+            if entry is None or entry[1] is not session:
+                return
+            del self._sessions[key]
+            self._failures[key] = self._failures.pop(key, 0) + 1
+            while len(self._failures) > self.max_size:
+                self._failures.popitem(last=False)
+
+    def note_success(self, key: Hashable) -> None:
+        """Forget the failures of a peer, because a connection that has offered a session is ready.
+
+        :param key: identifies the peer.
+        """
+        with self._lock:
+            self._failures.pop(key, None)
+
     def clear(self) -> None:
         """Drop all sessions."""
         with self._lock:
             self._clearings += 1
             self._sessions.clear()
+            self._failures.clear()
 
     def __len__(self) -> int:
         return len(self._sessions)

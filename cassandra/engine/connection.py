@@ -222,6 +222,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         "features",
         "gate",
         "ip_address",
+        "is_at_other_address",
         "is_control_connection",
         "is_draining",
         "is_given_up",
@@ -288,6 +289,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         self.port_hint: Callable[[], str] = str
         # The IP address of the server, once TCP is connected; None for a Unix socket.
         self.ip_address: str | None = None
+        # True if the host name of the end point also has the address at which its node was reached
+        # before. This connection may have reached another node.
+        self.is_at_other_address = False
         self.is_reached = False  # True once TCP is connected; the TLS handshake may still run
         # The loop's time when bytes that count as activity were last received; see `LARGE_PART`.
         self.last_activity = 0.0

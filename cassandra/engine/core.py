@@ -110,6 +110,7 @@ class Core(Observers):
             self.on_draining,
             self._on_wrong_node,
             self.check_cluster,
+            self.read_host_id,
         )
         # Requests are rendered before a connection is chosen, for the wire format of the control
         # connection. If the chosen connection has another wire format, the request is rendered
@@ -433,6 +434,10 @@ class Core(Observers):
         if other_id is not None:
             # Further loops call this method, too.
             call_on(self.loop, self.control.on_other_node, endpoint, other_id)
+
+    async def read_host_id(self, connection: Connection) -> uuid.UUID | None:
+        """Return the host id of a node; see `NodeListReader.read_host_id`."""
+        return await self._node_lists.read_host_id(connection)
 
     async def open_connection_to(self, host: Host, target: ShardTarget | None = None) -> Connection:
         """Open a connection to `host`; see `ConnectionOpener.open_to`."""

@@ -77,8 +77,8 @@ NO_LIMIT = 3600.0  # seconds
 # is dropped first.
 _MOST_ANSWERED = 10_000
 
-# For this many seconds after an address of a proxy has failed, the proxy's other addresses are
-# tried before it.
+# For this many seconds after an address of a proxy has failed, or has led to another node than a
+# host name stands for, the other addresses of the name are tried before it.
 _LAST_AFTER_FAILURE = 30.0
 
 # The methods of these two classes never block, so they are called on the loop. Methods of a user's
@@ -125,13 +125,14 @@ class Connector:
         )
         # The end points to which a connection was opened before. If a connection to any other end
         # point fails, the error suggests that the host may expect TLS.
-        # Each value is the IP address of the latest connection, or None for a Unix socket.
+        # Each value is the IP address of the latest connection to the end point's node, or None for
+        # a Unix socket.
         self._answered: dict[EndPoint, str | None] = {}
         # For each end point whose addresses all lead to one node: how many connections have begun
         # at one of its addresses. The number determines the first address for the next connection.
         self._turns: dict[EndPoint, int] = {}
-        # For addresses of such end points that could not be connected to: the loop's time of the
-        # last failure, by (IP address, port).
+        # For addresses of such end points that could not be connected to, and for addresses that
+        # have led to another node: the loop's time of the last failure, by (IP address, port).
         self._failed_addresses: dict[tuple[str, int], float] = {}
         self._has_warned_of_login = False
         # The protocol version for the next connection. It is lowered if a server rejects it.
@@ -297,11 +298,26 @@ class Connector:
             # The transport may be open already, even after a cancellation: close it.
             connection.close(cause if isinstance(cause, Exception) else None)
             raise
+        if not connection.is_at_other_address:
+            self.note_address(connection)
+        return connection
+
+    def note_address(self, connection: Connection) -> None:
+        """Record the address at which the node of an end point was reached.
+
+        The next connections of a pool try this address first.
+        """
+        endpoint = connection.endpoint
         self._answered.pop(endpoint, None)  # so that the new entry is at the end
         self._answered[endpoint] = connection.ip_address
         if len(self._answered) > _MOST_ANSWERED:
             del self._answered[next(iter(self._answered))]
-        return connection
+
+    def note_wrong_node(self, connection: Connection, target: ShardTarget | None) -> None:
+        """Try the other addresses of a host name first, because this one led to another node."""
+        if connection.ip_address is not None:
+            port = connection.endpoint.resolve()[1] if target is None else target.port
+            self._note_failure(connection.ip_address, port)
 
     async def _open(
         self, endpoint: EndPoint, connection: Connection, target: ShardTarget | None
@@ -323,7 +339,8 @@ class Connector:
         """Connect the transport.
 
         If the end point is a host name with several addresses, try the addresses in order. Each
-        address gets an equal share of the remaining time.
+        address gets an equal share of the remaining time. The connections of a pool begin at the
+        address at which the node was reached before, which gets half of the time.
         """
         # `_open_in_time` limits the time from here on, so the steps before the first address count.
         deadline = self._loop.time() + (self._settings.connect_timeout or NO_LIMIT)
@@ -341,26 +358,33 @@ class Connector:
             await self._environment.connect_unix(lambda: connection, address, tls=tls)
             return
         addresses = await self._addresses(endpoint, address, port)
-        latest_address = self._answered.get(endpoint)
+        # The address at which the node of this end point was reached before. The host name may lead
+        # to several nodes by now, so `ConnectionOpener.open_to` checks a connection of a pool to
+        # any other address of the name.
+        known_address = None
         if endpoint.leads_to_one_node and len(addresses) > 1:
             addresses = self._in_turn(endpoint, addresses, port)
-        elif latest_address in addresses and not connection.is_control_connection:
-            # The host name may lead to several nodes by now. The node that this end point belongs
-            # to is the node that was reached before.
-            addresses = [latest_address]
+        elif (latest_address := self._answered.get(endpoint)) in addresses:
+            known_address = latest_address
+        begins_at_known = known_address is not None and not connection.is_control_connection
+        if begins_at_known:
+            addresses.remove(known_address)
+            addresses = [known_address, *self._without_failure_first(addresses, port)]
         failure: OSError | asyncio.TimeoutError | None = None
         for index, ip_address in enumerate(addresses):
             addresses_left = len(addresses) - index
+            shares = min(addresses_left, 2) if begins_at_known and not index else addresses_left
             connecting = self._connect_to_address(connection, ip_address, port, tls, target)
             try:
                 # An address that does not respond must not use up the time of the other addresses.
                 # The last address needs no limit here, because `_open_in_time` limits the whole
                 # time.
                 await within(
-                    (deadline - self._loop.time()) / addresses_left if addresses_left > 1 else None,
+                    (deadline - self._loop.time()) / shares if shares > 1 else None,
                     connecting,
                 )
                 connection.ip_address = ip_address
+                connection.is_at_other_address = known_address not in (None, ip_address)
                 self._failed_addresses.pop((ip_address, port), None)
                 return
             except (OSError, asyncio.TimeoutError) as error:
@@ -408,9 +432,12 @@ class Connector:
             family = sorted(address for address in addresses if _is_ipv6(address) == is_ipv6)
             start = turn % len(family) if family else 0
             in_order += family[start:] + family[:start]
+        return self._without_failure_first(in_order, port)
+
+    def _without_failure_first(self, addresses: list[str], port: int) -> list[str]:
+        """Return `addresses` in their order, but those that have failed a short time ago last."""
         now = self._loop.time()
-        in_order.sort(key=lambda address: self._has_just_failed(address, port, now))
-        return in_order
+        return sorted(addresses, key=lambda address: self._has_just_failed(address, port, now))
 
     def _has_just_failed(self, address: str, port: int, now: float) -> bool:
         """Return True if the latest attempt to connect to an address has failed, and recently."""

@@ -42,6 +42,8 @@ class ConnectionOpener:
     :param on_wrong_node: called with the end point of a host and the id of another node that a
         connection to it has reached. Returns True if the connection may be used nevertheless.
     :param check_cluster: raises ConnectionException if a connection has reached another cluster.
+    :param read_host_id: returns the host id of the node that a connection has reached, or None if
+        the node has none.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class ConnectionOpener:
         on_draining: Callable[[Host, Connection], None],
         on_wrong_node: Callable[[EndPoint, UUID], bool],
         check_cluster: Callable[[Connection, EndPoint], Awaitable[None]],
+        read_host_id: Callable[[Connection], Awaitable[UUID | None]],
     ) -> None:
         self._settings = settings
         self._metadata = metadata
@@ -61,6 +64,7 @@ class ConnectionOpener:
         self._on_draining = on_draining
         self._on_wrong_node = on_wrong_node
         self._check_cluster = check_cluster
+        self._read_host_id = read_host_id
         # The connections that `open_to` has opened to each host; closed ones may be missing.
         self._connections: WeakKeyDictionary[Host, WeakSet[Connection]] = WeakKeyDictionary()
 
@@ -88,12 +92,15 @@ class ConnectionOpener:
         """Open a connection to `host`, and check that it has not reached another node.
 
         Another node may be reached with a wrong proxy or address translator, or if the address now
-        belongs to another node. Only ScyllaDB nodes can be checked, because they send their host id
-        in SUPPORTED. If all earlier connections to the host were lost, its address may now belong
-        to a node of another cluster, so ask the node for the name of its cluster.
+        belongs to another node. ScyllaDB nodes send their host id in SUPPORTED. Other nodes are
+        asked for their host id only if the host name of the end point has several addresses, and
+        the host was reached at another one of them before. If all earlier connections to the host
+        were lost, its address may now belong to a node of another cluster, so ask the node for the
+        name of its cluster.
 
         :param target: the shard of a ScyllaDB node to connect to; None for any shard.
         :raises ConnectionException: if another node was reached; the node list is then read again.
+            Or if another address of the host name was reached, and the node cannot be identified.
         :raises ConnectionShutdown: if the node announces at once that it will stop soon.
         """
         connection = await self.open(host.endpoint, target)
@@ -104,6 +111,9 @@ class ConnectionOpener:
             connection.close()
             raise refusal
         reached_id = connection.features.host_id if connection.features is not None else None
+        is_at_other_address = connection.is_at_other_address
+        if is_at_other_address:
+            reached_id = await self._identify(host, connection)
         # Without both ids there is nothing to compare, so accept the connection: Cassandra sends no
         # host id, and the node list may have none for this host.
         if (
@@ -112,7 +122,9 @@ class ConnectionOpener:
             or reached_id == host.host_id
             or self._on_wrong_node(host.endpoint, reached_id)
         ):
-            if reached_id is None:
+            if is_at_other_address:
+                self._connector.note_address(connection)
+            elif reached_id is None:
                 await self._check_after_loss(host, connection)
             # Remove the entry first, and so its key, which may be an earlier host with the same
             # address. The entry would vanish with that host.
@@ -120,6 +132,8 @@ class ConnectionOpener:
             connections.add(connection)
             self._connections[host] = connections
             return connection
+        if is_at_other_address:
+            self._connector.note_wrong_node(connection, target)
         reached_host = self._metadata.get_host_by_host_id(reached_id)
         error = ConnectionException(
             f"{host.endpoint} leads to another node: to {reached_id} "
@@ -129,6 +143,28 @@ class ConnectionOpener:
         log.warning("%s; the connection is closed, and the node list is read again", error)
         connection.close(error)
         raise error
+
+    async def _identify(self, host: Host, connection: Connection) -> UUID:
+        """Return the host id of the node at another address of the host name of `host`.
+
+        :raises ConnectionException: if the node or `host` has no host id.
+        :raises DriverException: if the node does not say its host id.
+        """
+        features = connection.features
+        host_id = features.host_id if features is not None else None
+        try:
+            if host_id is None and host.host_id is not None:
+                host_id = await self._read_host_id(connection)
+            if host_id is None or host.host_id is None:
+                raise ConnectionException(
+                    f"{host.endpoint} leads to {connection.ip_address}, too, but without a host id "
+                    "this may be another node",
+                    host.endpoint,
+                )
+        except BaseException:
+            connection.close()
+            raise
+        return host_id
 
     async def _check_after_loss(self, host: Host, connection: Connection) -> None:
         """Check the cluster of a new connection, unless an earlier connection to `host` is open."""

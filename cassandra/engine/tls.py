@@ -176,7 +176,7 @@ class Handshake:
         # the state differs when the session is stored, the cache refuses the session.
         self._state: Hashable = None
         self._flights: FlightReader | None = None  # None if we need not read the flights
-        self._has_offered_session = False
+        self._offered_session: ssl.SSLSession | None = None
         # The key of the TLS session in the cache. The server name is part of the key, because a
         # session may be resumed only for the name against which the certificate was checked.
         # `may_resume_any` is part of the key, because a session that was stored while it was True
@@ -201,7 +201,7 @@ class Handshake:
             # the session is not kept.
             self._state = self._sessions.state_of(self.context)
             session = self._sessions.get(self._key, self.context)
-            self._has_offered_session = session is not None
+            self._offered_session = session
         tls_object = self.context.wrap_bio(
             incoming, outgoing, server_side, server_hostname, session
         )
@@ -219,6 +219,8 @@ class Handshake:
         tls_object = self._object
         if self._sessions is None or tls_object is None:
             return
+        if self._offered_session is not None:
+            self._sessions.note_success(self._key)
         # If this connection has resumed a session that is still fresh, keep that session in the
         # cache. Reading the new session would take as long as half a handshake.
         if tls_object.session_reused:
@@ -249,11 +251,11 @@ class Handshake:
         """Drop the session that this connection has offered, because the connection has failed.
 
         The session may be the cause: for example, servers reject a session of TLS 1.2 if the
-        context no longer has its cipher, and a server may be unable to decrypt its own tickets. The
-        next connection makes a full handshake.
+        context no longer has its cipher, and an authenticator may miss the client's certificate.
+        The next connection makes a full handshake.
         """
-        if self._sessions is not None and self._has_offered_session:
-            self._sessions.drop(self._key)
+        if self._sessions is not None and self._offered_session is not None:
+            self._sessions.note_failure(self._key, self._offered_session)
 
     # -- errors ------------------------------------------------------------------------------------
 

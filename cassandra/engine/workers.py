@@ -266,6 +266,7 @@ class WorkerCore(Observers):
             self._on_draining,
             self._on_wrong_node,
             core.check_cluster,
+            core.read_host_id,
         )
         self.heartbeats = Heartbeats(
             self.sessions.connections,

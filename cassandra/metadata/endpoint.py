@@ -62,7 +62,8 @@ class EndPoint:
 
         Connections then spread over all addresses, and use the others if one of them fails. If it
         is False, connections to a node stay with the address at which it was reached, because the
-        host name may lead to other nodes, too.
+        host name may lead to other nodes, too. If that address fails, another one is used if the
+        same node answers there.
         """
         return False
 

@@ -61,6 +61,37 @@ def test_a_full_cache_drops_the_least_recently_used_session() -> None:
     assert [cache.get(key, CONTEXT) is not None for key in "acd"] == [True, False, True]
 
 
+def test_a_peer_whose_sessions_fail_repeatedly_gets_no_further_ones() -> None:
+    """A session that several connections have offered fails once."""
+    cache = SSLSessionCache()
+    first, second, third = session(), session(), session()
+    cache.put("a", CONTEXT, first)
+    cache.note_failure("a", first)
+    cache.put("a", CONTEXT, second)
+    cache.note_failure("a", first)  # another connection that has offered the same session
+    assert len(cache) == 1
+    cache.note_success("a")
+    cache.note_failure("a", second)
+    cache.put("a", CONTEXT, third)
+    cache.note_failure("a", third)
+    for key in "ab":
+        cache.put(key, CONTEXT, session())
+    assert cache.get("a", CONTEXT) is None
+    assert cache.get("b", CONTEXT) is not None
+    cache.clear()
+    cache.put("a", CONTEXT, first)
+    assert cache.get("a", CONTEXT) is first
+
+
+def test_the_failures_of_few_peers_are_remembered() -> None:
+    cache = SSLSessionCache(2)
+    for key in "abc":
+        held = session()
+        cache.put(key, CONTEXT, held)
+        cache.note_failure(key, held)
+    assert list(cache._failures) == ["b", "c"]
+
+
 def set_verify_mode(context: ssl.SSLContext) -> None:
     context.verify_mode = ssl.CERT_REQUIRED
 

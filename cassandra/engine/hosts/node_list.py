@@ -138,6 +138,14 @@ class NodeListReader:
                 return host_id
         return None
 
+    async def read_host_id(self, connection: Connection) -> UUID | None:
+        """Return the host id of the node that `connection` has reached; None if it has none.
+
+        :raises DriverException: if the node does not answer the query.
+        """
+        rows = await self._read_rows(connection, IDENTITY_QUERY)
+        return rows[0].get("host_id") if rows else None
+
     def _refuse_other_cluster(self, endpoint: EndPoint, local: Mapping[str, Any]) -> None:
         """Raise ConnectionException if a node does not belong to the cluster that we know.
 

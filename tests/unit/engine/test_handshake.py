@@ -122,22 +122,32 @@ async def test_an_address_that_refuses_leaves_its_time_to_the_others() -> None:
     assert network.tried == [("a", 0.0), ("b", 0.0), ("c", TIMEOUT / 2)]
 
 
-async def test_connections_of_a_pool_stay_with_the_node_that_was_reached() -> None:
-    """If a name leads to more nodes than before, a pool connects to the same address as before.
+async def test_connections_of_a_pool_begin_at_the_node_that_was_reached() -> None:
+    """If a name leads to more nodes than before, a pool begins at the same address as before.
 
-    The control connection may use any of the addresses.
+    That address gets half of the time. The control connection may use any of the addresses.
     """
-    network = Network(a=None, b=None)
+    network = Network(a=None, b=None, c=None)
     opener = connector(network)
     opener._answered[ENDPOINT] = "b"
     await error_of(opener.open(ENDPOINT))
-    assert [address for address, _ in network.tried] == ["b"]
+    assert network.tried == [("b", 0.0), ("a", TIMEOUT / 2), ("c", TIMEOUT * 3 / 4)]
     await error_of(opener.open(ENDPOINT, is_control=True))
-    assert [address for address, _ in network.tried] == ["b", "a", "b"]
+    assert [address for address, _ in network.tried[3:]] == ["a", "b", "c"]
     # The node has had another address since then, so the name does not lead to the earlier one.
-    opener._answered[ENDPOINT] = "c"
+    opener._answered[ENDPOINT] = "d"
     await error_of(opener.open(ENDPOINT))
-    assert [address for address, _ in network.tried[3:]] == ["a", "b"]
+    assert [address for address, _ in network.tried[6:]] == ["a", "b", "c"]
+
+
+async def test_an_address_that_has_led_to_another_node_is_tried_after_the_others() -> None:
+    network = Network(a=None, b=refused(), c=refused())
+    opener = connector(network)
+    opener._answered[ENDPOINT] = "b"
+    connection: Any = SimpleNamespace(endpoint=ENDPOINT, ip_address="a")
+    opener.note_wrong_node(connection, None)
+    await error_of(opener.open(ENDPOINT))
+    assert [address for address, _ in network.tried] == ["b", "c", "a"]
 
 
 class Routes:

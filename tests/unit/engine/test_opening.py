@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -10,14 +12,31 @@ import pytest
 from cassandra import aio
 from cassandra.engine.connection import Connection
 from cassandra.engine.endpoint import EndPoint
+from cassandra.engine.hosts.node_list import IDENTITY_QUERY
 from cassandra.engine.opening import ConnectionOpener
-from cassandra.errors import ConnectionException, ConnectionShutdown
+from cassandra.engine.pools.pool import HostPool
+from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException
 from cassandra.metadata.host import Host
-from cassandra.policies import ConstantReconnectionPolicy, SimpleConvictionPolicy
-from cassandra.testing.fake import FakeCluster, Opcode, Request, Scylla, message
+from cassandra.policies import (
+    AddressTranslator,
+    ConstantReconnectionPolicy,
+    SimpleConvictionPolicy,
+)
+from cassandra.testing.fake import (
+    ErrorCode,
+    FakeCluster,
+    FakeNode,
+    Opcode,
+    Request,
+    Scylla,
+    error,
+    message,
+    rows,
+)
 from cassandra.testing.fake.answers import Answer
 from cassandra.testing.fake.primitives import string
 from tests.unit.engine.faults import connected, exception_of
+from tests.unit.simulated import current_loop
 from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
@@ -89,8 +108,9 @@ async def test_the_cluster_is_asked_again_after_a_loss_although_the_node_was_rep
             (known,) = cluster.metadata.all_hosts()
             never: Any = print  # is not called
             opener = ConnectionOpener(
-                core.settings, core.metadata, core.connector, bool, never, never, check_cluster
-            )
+                core.settings, core.metadata, core.connector, bool, never, never, check_cluster,
+                never,
+            )  # fmt: skip
             earlier, host = (Host(known.endpoint, SimpleConvictionPolicy) for _ in range(2))
             (await opener.open_to(earlier)).close()
             assert not checked
@@ -100,6 +120,92 @@ async def test_the_cluster_is_asked_again_after_a_loss_although_the_node_was_rep
             gc.collect()
             (await opener.open_to(host)).close()
             assert len(checked) == 2
+
+
+NAME = "node.example"
+
+
+@asynccontextmanager
+async def named(nodes: FakeCluster, *others: str) -> AsyncIterator[tuple[Any, Host, HostPool]]:
+    """Yield the engine, the host of the second node, whose end point is NAME, and the host's pool.
+
+    :param others: the other addresses that NAME has in the end, after that of the second node.
+    """
+    second = nodes[1]
+    names = current_loop().network.names
+    names[NAME] = [second.address]
+
+    class NameOfSecond(AddressTranslator):
+        def translate(self, addr: str) -> str:
+            return NAME if addr == second.address else addr
+
+    async with connected(nodes[0], address_translator=NameOfSecond()) as (cluster, session):
+        host = cluster.metadata.get_host_by_host_id(second.host_id)
+        assert host is not None
+        assert host.endpoint.address == NAME
+        names[NAME] = [second.address, *others]
+        yield core_of(cluster), host, session._engine.pools[host]
+
+
+async def test_a_node_is_reached_at_the_other_address_of_its_name() -> None:
+    """If one of two addresses of a node fails, its pool uses the other address, and stays there."""
+    with FakeCluster(2) as nodes:
+        first, second = nodes.nodes
+        address = f"{second.address}1"
+        with FakeNode(address, first.port, host_id=second.host_id, thread=first._thread) as other:
+            async with named(nodes, address) as (core, host, pool):
+                second.refuse_connections()
+                second.drop_connections()
+                await until_on_loop(lambda: other.connections and pool.connections)
+                assert host.is_up
+                # The next connection begins at this address.
+                second.accept_connections()
+                connection = await core.open_connection_to(host)
+                assert connection.ip_address == address
+                assert not second.connections
+                connection.close()
+
+
+@pytest.mark.parametrize("scylla", [None, Scylla(shards=1)], ids=["Cassandra", "ScyllaDB"])
+async def test_a_pool_does_not_use_another_node_of_the_same_name(scylla: Scylla | None) -> None:
+    """If the name of a service leads to several nodes, the pool of a node connects to no other."""
+    with FakeCluster(3, scylla=scylla) as nodes:
+        async with named(nodes, nodes[0].address, nodes[2].address) as (core, host, pool):
+            nodes[1].refuse_connections()
+            nodes[1].drop_connections()
+            failures = [str(await exception_of(core.open_connection_to(host))) for _ in range(2)]
+            for other in (nodes[0], nodes[2]):
+                expected = f"leads to another node: to {other.host_id}"
+                assert any(expected in failure for failure in failures)
+            assert not pool.connections
+            # The control connection may use the other addresses, but the pool does not follow it.
+            (await core.open_connection(host.endpoint, is_control=True)).close()
+            nodes[1].accept_connections()
+            connection = await core.open_connection_to(host)
+            assert connection.ip_address == nodes[1].address
+            connection.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (rows([("cluster_name", "text")], [("Fake Cluster",)]), "without a host id"),
+        (error(ErrorCode.UNAUTHORIZED, "no"), "no"),
+    ],
+    ids=["no id", "refused"],
+)
+async def test_a_node_that_says_no_host_id_is_not_used_at_another_address(
+    answer: Any, message: str
+) -> None:
+    """Without a host id, the other addresses of a name might lead to another node."""
+    with FakeCluster(2) as nodes:
+        nodes[0].prime(IDENTITY_QUERY, answer)
+        async with named(nodes, nodes[0].address) as (core, host, _):
+            nodes[1].refuse_connections()
+            nodes[1].drop_connections()
+            failure = await exception_of(core.open_connection_to(host))
+            assert isinstance(failure, DriverException)
+            assert message in str(failure)
 
 
 def queries_of_peers(nodes: FakeCluster) -> list[Request]:

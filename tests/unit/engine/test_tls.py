@@ -35,6 +35,7 @@ from cassandra.testing.fake import (
     FakeCluster,
     FakeNode,
     Opcode,
+    Request,
     close,
     error,
     reset,
@@ -661,6 +662,33 @@ def test_a_session_is_dropped_if_the_connection_fails_after_the_tls_handshake(
             reopened(cluster)
         assert not reopened(cluster).session_reused
         assert reopened(cluster).session_reused
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_server_that_refuses_all_resumed_sessions_gets_full_handshakes(
+    authority: Authority, version: ssl.TLSVersion
+) -> None:
+    """If two sessions in a row fail, no further sessions of the server are resumed.
+
+    A server may create sessions that it cannot use. For example, a resumed session may lack the
+    certificate that its authenticator needs.
+    """
+
+    def is_resumed(request: Request) -> bool:
+        assert request.connection._transport is not None
+        tls_object = request.connection._transport.get_extra_info("ssl_object")
+        return request.opcode == Opcode.OPTIONS and bool(tls_object.session_reused)
+
+    client = authority.client()
+    client.maximum_version = client.minimum_version = version
+    with fake(authority.server(HOST)) as node, connected(node, ssl_context=client) as cluster:
+        node.prime(is_resumed, close())
+        for _ in range(2):
+            with pytest.raises(ConnectionException):
+                reopened(cluster)
+            assert not reopened(cluster).session_reused
+        for _ in range(3):
+            assert not reopened(cluster).session_reused
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
