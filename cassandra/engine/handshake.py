@@ -361,19 +361,20 @@ class Connector:
         # The address at which the node of this end point was reached before. The host name may lead
         # to several nodes by now, so `ConnectionOpener.open_to` checks a connection of a pool to
         # any other address of the name.
-        known_address = None
+        known_address: str | None = None
+        first_shares = len(addresses)  # 1 / `first_shares` is the first address's part of the time
         if endpoint.leads_to_one_node and len(addresses) > 1:
             addresses = self._in_turn(endpoint, addresses, port)
         elif (latest_address := self._answered.get(endpoint)) in addresses:
             known_address = latest_address
-        begins_at_known = known_address is not None and not connection.is_control_connection
-        if begins_at_known:
+        if known_address is not None and not connection.is_control_connection:
             addresses.remove(known_address)
             addresses = [known_address, *self._without_failure_first(addresses, port)]
+            first_shares = min(first_shares, 2)
         failure: OSError | asyncio.TimeoutError | None = None
         for index, ip_address in enumerate(addresses):
             addresses_left = len(addresses) - index
-            shares = min(addresses_left, 2) if begins_at_known and not index else addresses_left
+            shares = addresses_left if index else first_shares
             connecting = self._connect_to_address(connection, ip_address, port, tls, target)
             try:
                 # An address that does not respond must not use up the time of the other addresses.

@@ -17,11 +17,7 @@ from cassandra.engine.opening import ConnectionOpener
 from cassandra.engine.pools.pool import HostPool
 from cassandra.errors import ConnectionException, ConnectionShutdown, DriverException
 from cassandra.metadata.host import Host
-from cassandra.policies import (
-    AddressTranslator,
-    ConstantReconnectionPolicy,
-    SimpleConvictionPolicy,
-)
+from cassandra.policies import AddressTranslator, ConstantReconnectionPolicy, SimpleConvictionPolicy
 from cassandra.testing.fake import (
     ErrorCode,
     FakeCluster,
