@@ -19,13 +19,16 @@ from contextvars import Context
 from typing import Any, TypeVar
 
 from cassandra._threads import new_thread, simulation
+from cassandra.engine.failures import failure_of
 from cassandra.engine.pools.shard_ports import connected, connected_to_shard
 
 T = TypeVar("T")
 
-# The maximum number of blocking calls that run in threads at the same time. A call that hangs, for
-# example because a name server does not respond, occupies its thread until it returns.
+# The maximum number of blocking calls in threads for which callers wait at the same time.
 _MOST_THREADS = 2
+# The maximum number of further calls, whose callers no longer wait because the connect timeout has
+# passed. Such calls hang, for example because a name server does not respond.
+_MOST_ABANDONED_CALLS = 64
 
 MakeProtocol = Callable[[], asyncio.BaseProtocol]
 
@@ -77,6 +80,7 @@ class Environment:
         self.random = random.Random()
         # Limits how many blocking calls run in threads at the same time.
         self._free_threads = asyncio.Semaphore(_MOST_THREADS)
+        self._abandoned_calls = 0  # see _MOST_ABANDONED_CALLS
 
     # -- the network -------------------------------------------------------------------------------
 
@@ -148,10 +152,31 @@ class Environment:
         """Call a function that may block, in another thread, and return its result.
 
         If the wait is cancelled, the thread ends when the function returns.
+
+        :raises RuntimeError: in place of SystemExit and other exceptions of the function that would
+            end the task of the caller.
         """
         await self._free_threads.acquire()
-        # Release the semaphore when the thread ends, which may be later than the end of this wait.
-        return await _run_in_thread(self._free_threads.release, function, *args)
+        has_ended = is_abandoned = False
+
+        def on_end() -> None:
+            nonlocal has_ended
+            has_ended = True
+            if is_abandoned:
+                self._abandoned_calls -= 1
+            else:
+                self._free_threads.release()
+
+        try:
+            return await _run_in_thread(on_end, function, *args)
+        except asyncio.CancelledError:
+            # Let further calls run, although this call may hang: two calls that never return would
+            # otherwise prevent all further connections.
+            if not has_ended and self._abandoned_calls < _MOST_ABANDONED_CALLS:
+                is_abandoned = True
+                self._abandoned_calls += 1
+                self._free_threads.release()
+            raise
 
 
 def new_id() -> uuid.UUID:
@@ -253,14 +278,11 @@ async def _run_in_thread(on_end: Callable[[], object], function: Callable[..., T
         error: BaseException | None = None
         try:
             result = function(*args)
-        except StopIteration as caught:
-            # A future cannot have a StopIteration as its error, so the caller would wait forever.
-            # Replace it.
-            error = RuntimeError("a function that the driver has called raised StopIteration")
-            error.__cause__ = caught
         except BaseException as caught:
-            # Pass the error to the caller that awaits the result.
-            error = caught
+            # Pass the error to the caller that awaits the result. A future cannot have a
+            # StopIteration as its error, and SystemExit or CancelledError would end the task of the
+            # caller, which nobody would start again.
+            error = failure_of(caught)
         try:
             loop.call_soon_threadsafe(set_outcome, result, error)
         except RuntimeError:  # the loop was closed during the call

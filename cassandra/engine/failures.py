@@ -53,16 +53,14 @@ def failure_of(error: BaseException) -> Exception:
     """Return the error of a request, or of other work, whose user code has raised `error`.
 
     :returns: `error`, if it can be raised to the caller that waits for the work. Otherwise a
-        RuntimeError: for SystemExit and the like, which would end the caller's thread or task, and
-        for StopIteration.
+        RuntimeError: for SystemExit, CancelledError and the like, which would end the caller's
+        thread or task, and for StopIteration.
     """
     # StopIteration and StopAsyncIteration must not reach the caller. A future rejects
     # StopIteration, and a generator into which either error is raised seems to end normally.
     if isinstance(error, Exception) and not isinstance(error, (StopIteration, StopAsyncIteration)):
         return error
-    failure = RuntimeError(
-        f"code that was called on the driver's event loop raised {type(error).__name__}: {error}"
-    )
+    failure = RuntimeError(f"code that the driver called raised {type(error).__name__}: {error}")
     failure.__cause__ = error
     return failure
 

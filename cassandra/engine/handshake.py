@@ -23,6 +23,7 @@ from cassandra.auth import Authenticator, PlainTextAuthenticator, PlainTextAuthP
 from cassandra.engine.connection import Connection, FutureResponder, read_answer
 from cassandra.engine.endpoint import EndPoint, is_ip_address
 from cassandra.engine.environment import Environment, InsertionOrdered
+from cassandra.engine.failures import as_exception
 from cassandra.engine.pools.shard_ports import ShardAwarePortGenerator
 from cassandra.engine.settings import Settings
 from cassandra.engine.waiting import within
@@ -691,10 +692,17 @@ class _Handshake:
         if isinstance(function, MethodType) and type(function.__self__) in _NEVER_BLOCKING:
             return convert(function(*args))
         if inspect.iscoroutinefunction(function):
-            return convert(await function(*args))
-        result = await self._connector.in_thread(_call_and_convert, convert, function, *args)
-        # A plain function may return an awaitable, which only the loop can await.
-        return convert(await result) if inspect.isawaitable(result) else result
+            result = function(*args)
+        else:
+            result = await self._connector.in_thread(_call_and_convert, convert, function, *args)
+            # A plain function may return an awaitable, which only the loop can await.
+            if not inspect.isawaitable(result):
+                return result
+        try:
+            return convert(await result)
+        except (SystemExit, KeyboardInterrupt) as error:
+            # The error would end the task, and nobody would try to connect again.
+            raise as_exception(error) from error
 
     def _with_endpoint(self, error: Exception) -> Exception:
         """Return `error`, or a copy of it with the end point in its message."""

@@ -12,7 +12,7 @@ from cassandra._error_copies import copy_of
 from cassandra._logs import Log
 from cassandra.engine.compat_names import CompatPool
 from cassandra.engine.connection import Connection
-from cassandra.engine.failures import as_exception
+from cassandra.engine.failures import as_exception, failure_of
 from cassandra.engine.heartbeats import is_silent
 from cassandra.errors import ConnectionShutdown, NoConnectionsAvailable
 
@@ -411,9 +411,10 @@ class HostPool(CompatPool, bases.PoolBase):
         Called when the task of `refill` has ended.
         """
         error = None if task.cancelled() else task.exception()
-        if isinstance(error, Exception) and not self.connections:
-            self._fail_waiters(error)
-            self._on_failure(self, error)
+        if error is not None and not self.connections:
+            failure = failure_of(error)
+            self._fail_waiters(failure)
+            self._on_failure(self, failure)
         elif error is None and not self.closed and not self.connections:
             # The new connections were lost at once: open other connections.
             self.refill()

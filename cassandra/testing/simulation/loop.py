@@ -25,6 +25,8 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from cassandra.engine.failures import failure_of
+
 if TYPE_CHECKING:
     from cassandra.testing.simulation.network import Listener, Network
     from cassandra.testing.simulation.threads import SimulatedThreads
@@ -553,4 +555,8 @@ class SimulatedEnvironment:
         :param args: its arguments.
         """
         await asyncio.sleep(0.0001)
-        return function(*args)
+        try:
+            return function(*args)
+        except (SystemExit, asyncio.CancelledError) as error:
+            # A real thread would not end the task of the caller, either.
+            raise failure_of(error) from error

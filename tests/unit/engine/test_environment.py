@@ -154,11 +154,15 @@ def test_insertion_ordered_keeps_the_order_of_adding() -> None:
     assert list(items) == [13, 12]
 
 
-async def test_blocking_calls_do_not_keep_the_process_alive() -> None:
+async def test_blocking_calls_do_not_keep_the_process_alive(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The threads of blocking calls are daemons, so that the process can exit while one hangs.
 
-    A cancelled call keeps its thread until the function returns. At most two calls run at a time.
+    At most two callers wait for calls at a time. The calls of cancelled callers go on, but further
+    calls do not wait for them, unless too many such calls hang.
     """
+    monkeypatch.setattr("cassandra.engine.environment._MOST_ABANDONED_CALLS", 1)
     environment = Environment(asyncio.get_running_loop())
     is_over = threading.Event()
     started: list[bool] = []
@@ -167,24 +171,40 @@ async def test_blocking_calls_do_not_keep_the_process_alive() -> None:
         started.append(threading.current_thread().daemon)
         is_over.wait(60)
 
-    calls = [asyncio.ensure_future(environment.in_thread(block)) for _ in range(3)]
+    calls = [asyncio.ensure_future(environment.in_thread(block)) for _ in range(4)]
     await until_on_loop(lambda: len(started) == 2)
     calls[0].cancel()
-    waiting = asyncio.ensure_future(environment.in_thread(str, 5))
-    done, _ = await asyncio.wait([calls[0]], timeout=60)
-    assert done
-    assert len(started) == 2
-    assert not waiting.done()
+    await until_on_loop(lambda: len(started) == 3)
+    assert calls[0].done()
+    calls[1].cancel()
+    await until_on_loop(calls[1].done)
+    # One cancelled call hangs already, so the other one still counts.
+    await asyncio.sleep(0)
+    assert len(started) == 3
+    assert not calls[3].done()
     is_over.set()
-    assert await waiting == "5"
-    await asyncio.gather(*calls[1:])
-    assert started == [True] * 3
+    await asyncio.gather(*calls[2:])
+    assert started == [True] * 4
+    await until_on_loop(lambda: not environment._abandoned_calls)
+    # All calls have ended, so two further calls may run.
+    assert environment._free_threads._value == 2
+
+
+@pytest.mark.parametrize("exception_class", [StopIteration, SystemExit, asyncio.CancelledError])
+async def test_an_exception_of_a_blocking_call_does_not_end_its_caller(
+    exception_class: type[BaseException],
+) -> None:
+    """Exceptions that would end the caller's task, or never reach it, become a RuntimeError."""
+    environment = Environment(asyncio.get_running_loop())
     with pytest.raises(ZeroDivisionError):
         await environment.in_thread(divmod, 1, 0)
-    # A future cannot have a StopIteration, which `next` raises.
-    with pytest.raises(RuntimeError, match="raised StopIteration") as caught:
-        await asyncio.wait_for(environment.in_thread(next, iter(())), 60)
-    assert isinstance(caught.value.__cause__, StopIteration)
+
+    def fail() -> None:
+        raise exception_class("no token")
+
+    with pytest.raises(RuntimeError, match=f"raised {exception_class.__name__}: no tok") as caught:
+        await asyncio.wait_for(environment.in_thread(fail), 60)
+    assert isinstance(caught.value.__cause__, exception_class)
 
 
 # In these modules, blocking callers wait in real threads, whose waits do not use the loop's clock.

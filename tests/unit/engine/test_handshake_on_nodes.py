@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.auth import PlainTextAuthProvider
+from cassandra.auth import AuthProvider, PlainTextAuthenticator, PlainTextAuthProvider
 from cassandra.cluster import Cluster
 from cassandra.errors import (
     AuthenticationFailed,
@@ -334,6 +335,57 @@ def test_a_wrong_password_is_authentication_failed(connect: Connect, version: in
             connect([node.address], node.port, auth_provider=PlainTextAuthProvider("al", "wrong"))
         assert isinstance(only_error(caught), AuthenticationFailed)
         connect([node.address], node.port, auth_provider=PlainTextAuthProvider("al", "right"))
+
+
+class ExitingLogin(PlainTextAuthenticator):
+    """An authenticator that calls `sys.exit` while `exits` is True, and counts these calls."""
+
+    exits = False
+    exit_count = 0
+
+    def initial_response(self) -> Any:
+        if self.exits:
+            type(self).exit_count += 1
+            sys.exit("no token")
+        return super().initial_response()
+
+
+class ExitingCoroutine(ExitingLogin):
+    async def initial_response(self) -> Any:  # type: ignore[override]
+        return super().initial_response()
+
+
+@pytest.mark.parametrize("base", [ExitingLogin, ExitingCoroutine])
+def test_a_host_is_tried_again_after_an_authenticator_has_called_exit(
+    base: type[ExitingLogin],
+) -> None:
+    """If a method of an authenticator calls `sys.exit`, the host is down until it succeeds again.
+
+    The method may run on the driver's loop or in another thread.
+    """
+
+    class Login(base):  # type: ignore[misc, valid-type]
+        pass
+
+    class Provider(AuthProvider):
+        def new_authenticator(self, host: str) -> Login:
+            return Login("ann", "secret")
+
+    policy = ConstantReconnectionPolicy(delay=0.01, max_attempts=None)
+    settings: Any = {"auth_provider": Provider(), "reconnection_policy": policy}
+    with (
+        FakeNode(username="ann", password="secret") as node,
+        Cluster([node.address], port=node.port, **settings) as cluster,
+    ):
+        session = cluster.connect()
+        Login.exits = True
+        node.drop_connections()
+        until(lambda: Login.exit_count > 4)
+        (host,) = cluster.metadata.all_hosts()
+        until(lambda: not host.is_up)
+        Login.exits = False
+        until(lambda: host.is_up and session.get_pool_state()[host]["open_count"])
+        session.execute("SELECT v FROM t")
 
 
 def test_missing_credentials_are_authentication_failed(connect: Connect) -> None:

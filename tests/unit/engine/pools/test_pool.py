@@ -418,6 +418,17 @@ def pool_of(size: int, open_connection: Any, new_schedule: Any = lambda: repeat(
     return HostPool(HOST, HostDistance.LOCAL, size, owner)
 
 
+async def test_any_exception_while_refilling_is_a_failure() -> None:
+    """If user code raises an exception that is no Exception, the pool still reports a failure."""
+
+    async def fail(host: Any) -> Connection:
+        raise GeneratorExit
+
+    pool = pool_of(size=1, open_connection=fail)
+    pool.refill()
+    await until_on_loop(lambda: pool.closed)
+
+
 @pytest.mark.parametrize("is_in_pool", [0, 1], ids=["before the pool has it", "after"])
 async def test_filling_fails_if_the_only_connection_is_lost_at_once(is_in_pool: bool) -> None:
     """If the pool's only connection is lost at once, `fill` raises ConnectionException.
