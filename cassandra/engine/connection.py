@@ -850,15 +850,30 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # asyncio's default limit of 64 KiB would pause senders after a few frames.
         self._transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
         sock = transport.get_extra_info("socket")
+        self.last_activity = self._loop.time()
         # Frames of one loop iteration are joined already, so Nagle's algorithm would only delay
         # them. Sockets of other families, such as Unix sockets, reject TCP_NODELAY.
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # A simulated transport has no socket.
         if sock is not None:
-            for option in self.sockopts or ():
+            self._set_options(sock)
+
+    def _set_options(self, sock: socket.socket) -> None:
+        """Set the options of `sockopts`; close the connection if the system refuses one."""
+        for option in self.sockopts or ():
+            # Do not raise the error. asyncio would only log it, and uvloop would never read.
+            try:
                 sock.setsockopt(*option)
-        self.last_activity = self._loop.time()
+            except Exception as cause:
+                reason = getattr(cause, "strerror", None) or cause
+                error = ConnectionException(
+                    f"the socket option {option!r} cannot be set: {reason} (Cluster.sockopts)",
+                    self.endpoint,
+                )
+                error.__cause__ = cause
+                self.close(error)
+                return
 
     def eof_received(self) -> bool:
         # False lets asyncio close the transport. A half-closed connection is of no use to the

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import sys
 import threading
@@ -46,6 +47,8 @@ from cassandra.testing.fake import (
     reset,
 )
 from tests.unit.engine.faults import connected
+from tests.unit.security.certificates import Authority
+from tests.unit.security.conftest import Use as ConnectAndRead, fake
 from tests.waiting import until
 
 TIMEOUT = 10.0  # seconds; the `connect_timeout` of these tests
@@ -121,6 +124,37 @@ def only_error(caught: pytest.ExceptionInfo[NoHostAvailable]) -> Exception:
     (error,) = caught.value.errors.values()
     assert isinstance(error, Exception)
     return error
+
+
+# -- socket options --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("option", "reason"),
+    [
+        ((socket.IPPROTO_TCP, 9999, 1), "Protocol not available"),
+        ((socket.IPPROTO_TCP, "keepalive", 1), "an integer is required|cannot be interpreted as"),
+    ],
+    ids=["unknown", "no number"],
+)
+@pytest.mark.parametrize("has_tls", [False, True], ids=["plain", "TLS"])
+def test_a_socket_option_that_is_refused_is_reported_at_once(
+    connect_and_read: ConnectAndRead,
+    authority: Authority,
+    has_tls: bool,
+    option: Any,
+    reason: str,
+) -> None:
+    """If an option of `sockopts` cannot be set, the error names it, on each kind of event loop."""
+    settings: Any = {"ssl_context": authority.client()} if has_tls else {}
+    settings["sockopts"] = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), option]
+    with fake(authority.server("127.0.0.1") if has_tls else None) as node:
+        with pytest.raises(NoHostAvailable) as caught:
+            connect_and_read([node.address], port=node.port, connect_timeout=600, **settings)
+        (error,) = caught.value.errors.values()
+        assert isinstance(error, ConnectionException)
+        assert re.search(reason, str(error))
+        assert str(option) in str(error)
 
 
 # -- addresses -------------------------------------------------------------------------------------
