@@ -6,6 +6,7 @@ If a policy sees this level, it orders the replicas in the same way for all clie
 from __future__ import annotations
 
 import copy
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -58,3 +59,38 @@ def test_a_policy_may_copy_the_statement(copy_of: Callable[[Any], Any]) -> None:
     copied = copy_of(in_order(read, SERIAL))
     assert copied.fetch_size == 7
     assert copied.consistency_level == SERIAL
+
+
+def test_a_policy_may_note_something_on_the_statement() -> None:
+    """What a policy sets is set on the statement of the application, as without a serial level."""
+
+    class OwnStatement(SimpleStatement):
+        pass
+
+    statement: Any = OwnStatement("SELECT 1", routing_key=b"k", keyspace="ks")
+    passed: Any = in_order(statement, SERIAL)
+    passed.planned_by = "me"
+    passed.custom_payload = {"a": b"1"}
+    assert statement.planned_by == "me"
+    assert statement.custom_payload == {"a": b"1"}
+    del passed.planned_by
+    assert not hasattr(statement, "planned_by")
+    passed.consistency_level = LOCAL_SERIAL
+    assert passed.consistency_level == statement.consistency_level == LOCAL_SERIAL
+    with pytest.raises(AttributeError):
+        del passed.planned_by
+    assert copy.copy(passed).consistency_level == LOCAL_SERIAL
+
+
+def test_a_policy_may_use_the_statement_as_a_key() -> None:
+    """The copy for the policy equals the statement, and may be referred to weakly."""
+    statement = SimpleStatement("SELECT 1", routing_key=b"k")
+    other = SimpleStatement("SELECT 1", routing_key=b"k")
+    passed: Any = in_order(statement, SERIAL)
+    assert {statement: 1}[passed] == 1
+    assert {passed: 1}[in_order(statement, SERIAL)] == 1
+    assert statement == passed
+    assert passed != other
+    assert passed != in_order(other, SERIAL)
+    assert weakref.WeakKeyDictionary({passed: 1})[statement] == 1
+    assert repr(passed) == repr(statement)
