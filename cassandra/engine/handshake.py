@@ -136,6 +136,7 @@ class Connector:
         # have led to another node: the loop's time of the last failure, by (IP address, port).
         self._failed_addresses: dict[tuple[str, int], float] = {}
         self._has_warned_of_login = False
+        self._has_warned_of_compression = False
         # The protocol version for the next connection. It is lowered if a server rejects it.
         self.version = settings.protocol_version
         # Called with the new version after it was lowered.
@@ -154,6 +155,16 @@ class Connector:
                 "cassandra.yaml)",
                 endpoint,
             )
+
+    def on_compression_not_used(self, connection: Connection) -> None:
+        """Log a warning once if the version that we have chosen does not allow the compression."""
+        if not self._has_warned_of_compression:
+            self._has_warned_of_compression = True
+            log.warning(
+                "compression=%r is not used, because protocol version %d does not allow it: set "
+                "compression='lz4', or protocol_version=4",
+                self._settings.compression, connection.version,
+            )  # fmt: skip
 
     async def settle(self) -> None:
         """Wait until the transports of closed connections have closed.
@@ -539,6 +550,7 @@ class _Handshake:
                 tablets_routing_v2=True,
                 use_metadata_id=True,
             ),
+            is_version_chosen=settings.only_version is not None,
         )
 
     async def run(self) -> None:
@@ -555,7 +567,7 @@ class _Handshake:
                 if isinstance(action, Send):
                     next_message = action
                 elif isinstance(action, Ready):
-                    await self._on_ready(action.features)
+                    await self._on_ready(action)
                     return
                 else:
                     reply = await self._perform(action)
@@ -571,8 +583,11 @@ class _Handshake:
                 next_message.stream, opcode, flags, body, self._connection.peer_version
             )
 
-    async def _on_ready(self, features: ProtocolFeatures) -> None:
-        """Finish the handshake: use the agreed `features`, and register for GRACEFUL_DISCONNECT."""
+    async def _on_ready(self, ready: Ready) -> None:
+        """Finish the handshake: use the agreed features, and register for GRACEFUL_DISCONNECT."""
+        features = ready.features
+        if isinstance(self._settings.compression, str) and ready.compression is None:
+            self._connector.on_compression_not_used(self._connection)
         # Use GRACEFUL_DISCONNECT only if the server offers it and the setting allows it.
         features.graceful_disconnect &= self._settings.graceful_disconnect_enabled
         self._connection.use_features(features)

@@ -215,6 +215,9 @@ class ProtocolConnection:
     :param cql_version: the CQL version that the server must offer. None uses the server's version.
     :param allow_beta: True allows a protocol version that the server calls a beta version.
     :param extensions: the ScyllaDB extensions to accept.
+    :param is_version_chosen: True if the application has chosen the version. If it is False,
+        nothing is compressed if the server offers the requested Snappy, but `version` does not
+        allow it. cassandra-driver does so, too.
     """
 
     def __init__(
@@ -226,6 +229,7 @@ class ProtocolConnection:
         cql_version: str | None = None,
         allow_beta: bool = False,
         extensions: ScyllaExtensions = NO_EXTENSIONS,
+        is_version_chosen: bool = True,
     ) -> None:
         self.version = version
         self.state = State.NEW
@@ -234,6 +238,7 @@ class ProtocolConnection:
         self.compression: str | None = None
         self._requested_compression = compression
         self._extensions = extensions
+        self._is_version_chosen = is_version_chosen
         self._startup_options = dict(startup_options or {})
         self._cql_version = cql_version
         # USE_BETA if `version` is a beta version. The engine's FrameWriter sets this flag in each
@@ -360,6 +365,8 @@ class ProtocolConnection:
             return first_available(usable)
         compression(requested)  # raises DependencyException if the package is not installed
         if requested not in usable:
+            if requested in offered and not self._is_version_chosen:
+                return None
             raise ConnectionException(
                 f"compression {requested!r} was asked for; the server offers "
                 f"{', '.join(usable) or 'none'} "

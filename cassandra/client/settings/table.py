@@ -116,6 +116,8 @@ class ClusterSettings:
         choose one.
 
         False and None disable compression. If you name an algorithm, its package must be installed.
+        "snappy" has no effect in protocol version 5; if you have set `protocol_version` to 5,
+        connecting fails.
         """,
         default=True,
         check=checks.compression,

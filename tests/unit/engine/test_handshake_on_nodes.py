@@ -593,3 +593,25 @@ async def test_a_server_that_asks_for_no_login_is_reported_once(
             node.require_password("user", "secret")
         async with connected(nodes, auth_provider=provider):
             assert "does not ask for a login" not in caplog.text
+
+
+def test_snappy_is_not_used_in_a_version_that_the_driver_has_chosen(
+    connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`compression="snappy"` connects to new servers without compression, and warns once.
+
+    If the application has chosen the version, connecting fails.
+    """
+    with FakeNode(max_version=5) as node:
+        node.supported["COMPRESSION"] = ["snappy", "lz4"]
+        connect([node.address], node.port, compression="snappy")
+        startups = [request for request in node.requests if request.opcode == Opcode.STARTUP]
+        assert startups
+        assert not any(b"COMPRESSION" in request.body for request in startups)
+        warnings = [record.getMessage() for record in caplog.records]
+        assert [text for text in warnings if "compression='snappy' is not used" in text] == [
+            "compression='snappy' is not used, because protocol version 5 does not allow it: set "
+            "compression='lz4', or protocol_version=4"
+        ]
+        with pytest.raises(NoHostAvailable, match="'snappy' was asked for"):
+            connect([node.address], node.port, compression="snappy", protocol_version=5)

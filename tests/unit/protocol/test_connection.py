@@ -244,6 +244,20 @@ def test_optional_compression_is_none_without_a_common_algorithm(
         assert ready.compression is None
 
 
+def test_snappy_is_dropped_if_the_application_has_not_chosen_version_5(
+    implementation: Implementation,
+) -> None:
+    """Nothing is compressed then, as in cassandra-driver. The server must offer Snappy."""
+    for version, offered, agreed in ((5, ["snappy", "lz4"], None), (4, ["snappy"], "snappy")):
+        client = Client(implementation, version, compression="snappy", is_version_chosen=False)
+        server = Server(implementation, options={"COMPRESSION": offered})
+        assert client.run(server).compression == agreed
+        assert server.startup.get("COMPRESSION") == agreed
+    client = Client(implementation, 5, compression="snappy", is_version_chosen=False)
+    failed = client.run(Server(implementation, options={"COMPRESSION": ["lz4"]}))
+    assert isinstance(failed.error, ConnectionException)
+
+
 def test_an_unknown_compression_is_a_mistake_of_the_caller(implementation: Implementation) -> None:
     """An unknown name of a compression raises ValueError."""
     with pytest.raises(ValueError, match="'zip' is not known"):
