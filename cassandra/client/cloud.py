@@ -268,13 +268,18 @@ def _parse_nodes(answer: Any) -> tuple[list[str], str, int]:
     host = host[1:-1] if host[:1] == "[" else host  # an IPv6 address is in brackets
     if not isinstance(ids, list):
         raise TypeError(f"contact_points is a {type(ids).__name__}")
-    # Pass at most six digits to int(), because converting a very long string of digits is slow.
-    if not _HOST.fullmatch(host) or not port.isdecimal() or not 0 < int(port[:6]) < 65536:
+    if not _HOST.fullmatch(host) or not _is_port(port):
         raise ValueError(f"the proxy's address is {contact_info['sni_proxy_address']!r:.100}")
     for node_id in ids[: MOST_NODES + 1]:
         if not isinstance(node_id, str) or not _NODE.fullmatch(node_id):
             raise ValueError(f"a node's id is {node_id!r:.100}")
     return ids, host, int(port)
+
+
+def _is_port(text: str) -> bool:
+    """Return True if `text` is a TCP port in at most five decimal digits."""
+    # Check the length first, because converting a very long string of digits is slow.
+    return len(text) <= 5 and text.isdecimal() and 0 < int(text) < 65536
 
 
 class CloudEndPointFactory(EndPointFactory):
@@ -422,8 +427,7 @@ def _parse_config(config: Secret[bytes]) -> tuple[_Service | None, str]:
     host, port = content.reveal()["host"], content.reveal()["port"]
     if not isinstance(host, str) or not _HOST.fullmatch(host):
         return None, f"the host is {host!r:.60}"
-    # Pass at most six digits to int(), because converting a huge number of digits would be slow.
-    if not str(port).isdecimal() or not 0 < int(str(port)[:6]) < 65536:
+    if not _is_port(str(port)):
         return None, f"the port is {port!r:.60}"
     for name in ("username", "password"):
         if not isinstance(content.reveal().get(name), (str, type(None))):
