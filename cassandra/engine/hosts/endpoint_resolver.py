@@ -56,6 +56,9 @@ class EndpointResolver:
           certificates need not match the name;
         * the node is already known by its advertised address.
 
+        If `endpoint` is a host name that cannot be resolved at the moment, a known node keeps its
+        end point.
+
         :param endpoint: the end point of the control connection.
         :param row: the row of system.local.
         :param ip_address: the IP address at which the node was reached; None if it is unknown.
@@ -71,7 +74,12 @@ class EndpointResolver:
             (advertised,) = await self.of_rows([row])
             if (advertised.address, advertised.port) == (ip_address, endpoint.port):
                 return advertised
-        has_one_address = await _has_one_address(endpoint)
+        try:
+            has_one_address = await _has_one_address(endpoint)
+        except OSError:
+            if host is None:
+                raise
+            return host.endpoint
         if has_one_address and (host is None or host.endpoint == endpoint):
             return endpoint
         if advertised is None:

@@ -82,6 +82,23 @@ async def test_a_name_with_several_addresses_is_not_a_nodes_end_point(
     assert endpoint == DefaultEndPoint("10.0.0.1")
 
 
+async def test_a_known_node_keeps_its_end_point_if_its_name_cannot_be_resolved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A failure of the name server does not make reading the node list fail."""
+
+    async def fail(*args: Any, **kwargs: Any) -> Any:
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", fail)
+    contact = DefaultEndPoint("nodes.example")
+    for address in ("nodes.example", "10.0.0.1"):
+        host = new_host(address)
+        assert await new_resolver(host).of_local(contact, ROW) is host.endpoint
+    with pytest.raises(socket.gaierror):
+        await new_resolver().of_local(contact, ROW)
+
+
 async def test_a_name_with_one_address_is_a_nodes_end_point(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
