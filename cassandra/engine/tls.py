@@ -9,6 +9,7 @@ certificate.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Callable, Hashable
 from contextlib import suppress
@@ -16,6 +17,7 @@ from typing import Any
 
 from cassandra._clocks import wall_time_ns
 from cassandra.engine.tls_flights import FlightReader
+from cassandra.errors import ConnectionException
 from cassandra.metadata.endpoint import EndPoint
 from cassandra.ssl_session_cache import SSLSessionCache
 from cassandra.tls import ReloadingContext
@@ -130,6 +132,8 @@ class TlsClient:
 
         :param in_thread: runs the user's function in another thread, because it may read files.
         :raises TypeError: if the user's function does not return a context.
+        :raises ConnectionException: if the server's certificate has to be checked against the path
+            of a Unix socket.
         """
         source = self.source
         context = source if isinstance(source, ssl.SSLContext) else await in_thread(source)
@@ -140,13 +144,23 @@ class TlsClient:
         # The end point of a node behind a proxy may have its own server name. That name takes
         # precedence over the server name for the whole cluster.
         node_name = (endpoint.ssl_options or {}).get("server_hostname")
-        address = endpoint.resolve()[0]
         # If there is no name, pass the address, because asyncio requires a server name for TLS over
         # a socket that is already connected.
+        name = node_name or self._server_hostname or endpoint.resolve()[0]
+        # The path of a Unix socket is no name, so send none.
+        is_unix_socket = endpoint.socket_family == getattr(socket, "AF_UNIX", None)
+        if is_unix_socket and name == endpoint.resolve()[0]:
+            if context.check_hostname:
+                raise ConnectionException(
+                    f"no certificate can be for {endpoint}, a Unix socket: set server_hostname in "
+                    "ssl_options, or check_hostname=False in the ssl_context",
+                    endpoint,
+                )
+            name = ""
         return Handshake(
             context,
             endpoint,
-            node_name or self._server_hostname or address,
+            name,
             self._sessions,
             may_resume_any=self._may_resume_any(),
         )

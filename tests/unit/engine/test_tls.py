@@ -25,8 +25,10 @@ from cassandra.connection import (
     EndPoint,
     SniEndPoint,
     SniEndPointFactory,
+    UnixSocketEndPoint,
 )
 from cassandra.engine.connection import Connection
+from cassandra.engine.tls import TlsClient
 from cassandra.errors import ConnectionException, DriverException, NoHostAvailable
 from cassandra.ssl_session_cache import SSLSessionCache
 from cassandra.testing.fake import (
@@ -139,6 +141,19 @@ def test_an_end_point_may_have_its_own_server_hostname(
     with fake(authority.server("node.example.com")) as node:
         endpoint = NamedEndPoint(HOST, node.port)
         assert connect_and_read([endpoint], port=node.port, ssl_context=authority.client()) == VALUE
+
+
+@pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="the system has no Unix sockets")
+async def test_the_path_of_a_unix_socket_is_no_server_name() -> None:
+    """Without a name of the server, none is sent, and its certificate cannot be checked."""
+    endpoint = UnixSocketEndPoint("/run/" + "l" * 70)
+    context = ssl.create_default_context()
+    in_thread: Any = None  # is not called
+    with pytest.raises(ConnectionException, match="set server_hostname in ssl_options"):
+        await TlsClient(context).begin(endpoint, in_thread)
+    assert (await TlsClient(context, "db").begin(endpoint, in_thread)).server_hostname == "db"
+    context.check_hostname = False
+    assert (await TlsClient(context).begin(endpoint, in_thread)).server_hostname == ""
 
 
 def test_an_sni_proxy_gets_the_name_of_the_node(
