@@ -12,6 +12,7 @@ from cassandra._habits import stack_level
 from cassandra._patterns import pattern
 from cassandra.engine.endpoint import DefaultEndPoint, EndPoint, is_ip_address
 from cassandra.errors import UnresolvableContactPoints
+from cassandra.metadata.endpoint import with_scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -207,7 +208,7 @@ def resolved(endpoints: Sequence[EndPoint]) -> list[EndPoint]:
             reasons[getattr(error, "strerror", None) or str(error)] = None
             continue
         for _, _, _, _, address in addresses:
-            resolved_endpoints[DefaultEndPoint(str(address[0]), endpoint.port)] = None
+            resolved_endpoints[DefaultEndPoint(with_scope(address), endpoint.port)] = None
     if endpoints and not resolved_endpoints:
         names = [str(endpoint.address) for endpoint in endpoints]
         raise UnresolvableContactPoints(

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from cassandra._threads import new_thread, simulation
 from cassandra.engine.failures import failure_of
 from cassandra.engine.pools.shard_ports import connected, connected_to_shard
+from cassandra.metadata.endpoint import with_scope
 
 T = TypeVar("T")
 
@@ -92,7 +93,7 @@ class Environment:
         address_infos = await self.loop.getaddrinfo(
             name, port, family=family, type=socket.SOCK_STREAM
         )
-        return list(dict.fromkeys(str(info[4][0]) for info in address_infos))
+        return list(dict.fromkeys(with_scope(info[4]) for info in address_infos))
 
     async def connect(
         self,

@@ -24,6 +24,18 @@ def is_ip_address(text: str) -> bool:
     return False
 
 
+def with_scope(sockaddr: tuple[Any, ...]) -> str:
+    """Return the IP address of a result of `socket.getaddrinfo`, with its scope, if it has one.
+
+    A link-local address of IPv6 can only be connected to with the scope, a network interface.
+
+    :param sockaddr: the last item of the result.
+    """
+    address = str(sockaddr[0])
+    scope_id = sockaddr[3] if len(sockaddr) == 4 else 0
+    return f"{address}%{scope_id}" if scope_id and "%" not in address else address
+
+
 class EndPoint:
     """The address to which a connection is opened; the base class of all end points.
 

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.client.contact_points import checked_contact_points
+from cassandra.client.contact_points import checked_contact_points, resolved
 from cassandra.cluster import Cluster
 from cassandra.engine.hosts.topology import LOCAL_QUERY
 from cassandra.errors import NoHostAvailable, UnresolvableContactPoints
+from cassandra.metadata.endpoint import DefaultEndPoint
 from cassandra.testing.fake import FakeCluster, FakeNode, garbage, rows
 from tests.unit.engine.faults import call_in_thread, exception_of
 
@@ -157,3 +158,9 @@ def test_a_mapping_of_addresses_warns_that_its_values_are_not_used(
         assert checked_contact_points(points) == ["10.0.0.1"]
     # If all values are None, as in a dict that serves as an ordered set, there is no warning.
     assert checked_contact_points(dict.fromkeys(points)) == ["10.0.0.1"]
+
+
+def test_a_link_local_address_of_a_name_keeps_its_scope(monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses = [(0, 0, 0, "", ("fe80::5", 9042, 0, 2))]
+    monkeypatch.setattr("socket.getaddrinfo", lambda *args: addresses)
+    assert resolved([DefaultEndPoint("node.example")]) == [DefaultEndPoint("fe80::5%2")]

@@ -154,6 +154,19 @@ def test_insertion_ordered_keeps_the_order_of_adding() -> None:
     assert list(items) == [13, 12]
 
 
+async def test_link_local_addresses_keep_their_scope(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the scope, the system refuses to connect to such an address."""
+    loop = asyncio.get_running_loop()
+    sockaddrs: list[Any] = [("fe80::5", 9042, 0, 2), ("fe80::5", 9042, 0, 2), ("10.0.0.1", 9042)]
+
+    async def resolve(*args: Any, **kwargs: Any) -> Any:
+        return [(0, 0, 0, "", sockaddr) for sockaddr in sockaddrs]
+
+    monkeypatch.setattr(loop, "getaddrinfo", resolve)
+    addresses = await Environment(loop).addresses("node.example", 9042, 0)
+    assert addresses == ["fe80::5%2", "10.0.0.1"]
+
+
 async def test_blocking_calls_do_not_keep_the_process_alive(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from cassandra.metadata.endpoint import (
     SniEndPoint,
     UnixSocketEndPoint,
     is_ip_address,
+    with_scope,
 )
 
 
@@ -120,3 +122,16 @@ def test_the_base_class_is_abstract(access: Callable[[EndPoint], object]) -> Non
     """The address, port and `resolve` of the base class EndPoint raise NotImplementedError."""
     with pytest.raises(NotImplementedError):
         access(EndPoint())
+
+
+@pytest.mark.parametrize(
+    ("sockaddr", "expected"),
+    [
+        (("10.0.0.1", 9042), "10.0.0.1"),
+        (("2001:db8::1", 9042, 0, 0), "2001:db8::1"),
+        (("fe80::5", 9042, 0, 2), "fe80::5%2"),
+        (("fe80::5%eth0", 9042, 0, 2), "fe80::5%eth0"),
+    ],
+)
+def test_a_link_local_address_has_its_scope(sockaddr: Any, expected: str) -> None:
+    assert with_scope(sockaddr) == expected
