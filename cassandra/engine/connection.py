@@ -69,6 +69,10 @@ HANDSHAKE_MAX_BODY = 256 << 10
 # response. The heartbeat checks connections without activity.
 LARGE_PART = 512  # bytes
 
+# A TLS connection that we close waits this long for the peer to end its stream, too. Cassandra
+# often does not do so.
+GOODBYE_TIMEOUT = 0.5  # seconds
+
 COMPLAINT_INTERVAL = 60.0  # seconds between warnings about events that we failed to process
 
 # How often the loop checks whether user threads still read the responses of a connection, if they
@@ -944,6 +948,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         if self._transport is not None:
             if error is None:
                 self._transport.close()
+                if self.tls is not None:
+                    # The loop's limit of 30 seconds would keep many sockets.
+                    self._loop.call_later(GOODBYE_TIMEOUT, self._transport.abort)
             else:
                 # `close` would first send the bytes that are still buffered, and would wait forever
                 # for a peer that does not read.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cassandra._logs import Log
 from cassandra._secrets import Secret
 from cassandra.auth import Authenticator, PlainTextAuthenticator, PlainTextAuthProvider, Token
-from cassandra.engine.connection import Connection, FutureResponder, read_answer
+from cassandra.engine.connection import GOODBYE_TIMEOUT, Connection, FutureResponder, read_answer
 from cassandra.engine.endpoint import EndPoint, is_ip_address
 from cassandra.engine.environment import Environment, InsertionOrdered
 from cassandra.engine.failures import as_exception
@@ -62,9 +62,6 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 log = Log("cassandra.connection")
-
-# How long `Connector.settle` waits for the transports of closed TLS connections.
-GOODBYE_TIMEOUT = 0.5  # seconds
 
 # If a connection times out with a limit below this, the error message blames the limit, not the
 # host.

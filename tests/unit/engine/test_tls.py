@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from cassandra import aio
 from cassandra.cluster import Cluster
 from cassandra.connection import (
     DefaultEndPoint,
@@ -44,8 +45,8 @@ from cassandra.testing.fake import (
 )
 from cassandra.tls import ReloadingContext
 from tests.unit.security.certificates import DAY, Authority
-from tests.unit.security.conftest import Use as ConnectAndRead, fake
-from tests.waiting import until
+from tests.unit.security.conftest import READ, Use as ConnectAndRead, fake
+from tests.waiting import until, until_on_loop
 
 HOST = "127.0.0.1"
 VALUE = 7  # the value that `connect_and_read` reads from a node of `fake`
@@ -141,6 +142,22 @@ def test_an_end_point_may_have_its_own_server_hostname(
     with fake(authority.server("node.example.com")) as node:
         endpoint = NamedEndPoint(HOST, node.port)
         assert connect_and_read([endpoint], port=node.port, ssl_context=authority.client()) == VALUE
+
+
+async def test_closed_connections_do_not_wait_for_the_peer(authority: Authority) -> None:
+    """A connection that we close frees its socket, although the node does not end its stream."""
+    with fake(authority.server(HOST)) as node:
+        async with aio.Cluster([HOST], port=node.port, ssl_context=authority.client()) as cluster:
+            session = await cluster.connect()
+            assert (await session.execute(READ)).one().v == VALUE
+            (pool,) = session._engine.pools.values()
+            connection = pool.connections[0]
+            sock = connection._transport.get_extra_info("socket")
+            node.pause()
+            connection.close()
+            # The loop itself would wait for 30 seconds.
+            await until_on_loop(lambda: sock.fileno() == -1, seconds=15)
+            node.resume()
 
 
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="the system has no Unix sockets")
