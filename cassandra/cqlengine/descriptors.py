@@ -129,6 +129,12 @@ class _CounterDescriptor(ColumnDescriptor):
             return self.query_evaluator
         return instance._row[self.position] or 0
 
+    def __delete__(self, instance: BaseModel) -> None:
+        # Assigning None makes `save` delete the counter in the database, from which servers cannot
+        # count on. `del` makes the counter 0, as in cassandra-driver.
+        if instance._row[self.position]:
+            self.__set__(instance, 0)
+
 
 def descriptor_of(column: Column[Any], position: int) -> ColumnDescriptor:
     """Return a descriptor for `column`, of the class that fits its values.

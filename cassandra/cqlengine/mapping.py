@@ -123,6 +123,9 @@ class Mapping:
             1 << position for position, column in enumerate(self.order) if not column.primary_key
         )
         self.has_counter = any(column.is_counter for column in self.order)
+        self.counter_positions = sum(
+            1 << position for position, column in enumerate(self.order) if column.is_counter
+        )
         # The positions of columns whose values may change in place.
         self.mutable = tuple(
             position for position, column in enumerate(self.order) if column.mutable
@@ -270,9 +273,11 @@ class Mapping:
                 warn_of_misspelt(self.model, (name,), self.columns, are_keywords=True)
                 continue
             position, bit, to_python, mutable = initializer
-            explicit |= bit
             if value is None:
+                # Like cassandra-driver, do not delete a counter that a new instance has as null.
+                explicit |= bit & ~self.counter_positions
                 continue
+            explicit |= bit
             row[position] = value if to_python is None else to_python(value)
             # The application still refers to the object that it has passed, and may change it in
             # place. So mark the value as exposed: `save` looks for such changes.

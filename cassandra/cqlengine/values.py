@@ -55,6 +55,10 @@ class ColumnsOfModel(Protocol):
         """True if the model has counter columns."""
 
     @property
+    def counter_positions(self) -> int:
+        """The counter columns: bit N is set for position N."""
+
+    @property
     def value_positions(self) -> int:
         """The columns outside of the primary key: bit N is set for position N."""
 
@@ -279,6 +283,10 @@ class SavedState:
         if self._mapping.has_counter and not (is_alone and other[0] is None):
             sign = -1 if self._is_restored else 1
             values.stored = _with_counts(write, values.stored, self._mapping, (write,), sign)
+            if self._is_restored:
+                values.explicit |= write.positions & counters_to_delete(write, self._mapping)
+            else:
+                _note_deleted_counters(values, self._mapping, write)
             return
         if not is_alone:
             # Other writes of the instance have begun or ended in the meantime. They may have sent
@@ -355,7 +363,7 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
                 touched_bits >> position & 1
                 and (values.explicit >> position & 1 or not _is_initial(column, values[position]))
                 # A counter of 0 need not be written, because it adds nothing.
-                and not (column.is_counter and not values[position])
+                and not (column.is_counter and values[position] == 0)
             )
         ]
     positions = []
@@ -375,8 +383,9 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
         if value is old_value and not is_explicit:
             continue
         column = mapping.order[position]
-        is_unknown = is_explicit and (column.is_null(value) or values.unknown & bit)
-        if is_unknown and not column.is_counter:
+        if is_explicit and (
+            column.is_null(value) or (values.unknown & bit and not column.is_counter)
+        ):
             # The application has set null, or has set a column whose value in the database is not
             # known. Write the value even if it equals `stored`: another client may have written the
             # column, or the column was not read, or was never written.
@@ -390,6 +399,27 @@ def changed_positions(values: Values, mapping: ColumnsOfModel) -> list[int]:
         ):
             positions.append(position)
     return positions
+
+
+def counters_to_delete(values: Values, mapping: ColumnsOfModel) -> int:
+    """Return the positions of the counters that the application has set to null, as bits.
+
+    :param values: the values of an instance.
+    :param mapping: the mapping of the instance's model.
+    """
+    counter_bits = values.explicit & mapping.counter_positions
+    return sum(
+        1 << position
+        for position, value in enumerate(values)
+        if counter_bits >> position & 1 and value is None
+    )
+
+
+def _note_deleted_counters(values: Values, mapping: ColumnsOfModel, write: Written) -> None:
+    """Record that a write has deleted counters, so that the next `save` does not delete them."""
+    deleted = write.positions & counters_to_delete(write, mapping)
+    # A counter that the application has set to a number in the meantime remains a change.
+    values.explicit &= ~(deleted & counters_to_delete(values, mapping))
 
 
 def doubtful_positions(values: Values, mapping: ColumnsOfModel) -> int:
@@ -531,7 +561,10 @@ def _with_counts(
             # If no value is stored, the counter is 0.
             counts[position] = (stored[position] or 0) if stored else 0
             # Each write adds the difference between its value and the value that was stored before.
+            # (A write that deletes the counter subtracts all of it.)
             for added in additions:
+                if not added.positions >> position & 1:
+                    continue
                 before = (added.stored[position] or 0) if added.stored else 0
                 counts[position] += sign * ((added[position] or 0) - before)
     return counts
@@ -584,6 +617,7 @@ def end_write(values: Values, mapping: ColumnsOfModel, write: Written, has_succe
         # the changes of this write.
         if has_succeeded and mapping.has_counter:
             values.stored = _with_counts(write, values.stored, mapping, (write,))
+            _note_deleted_counters(values, mapping, write)
         elif has_succeeded and write.number == values.write_count:
             _store(values, mapping, write)
         elif not has_succeeded and write.has_company:

@@ -33,6 +33,7 @@ from cassandra.cqlengine.values import (
     Written,
     begin_write,
     changed_positions,
+    counters_to_delete,
     doubtful_positions,
     end_write,
     failed_values,
@@ -167,6 +168,8 @@ def save(instance: BaseModel) -> Operation[BaseModel]:
     written, write = begun_write(mapping, values, insertion if is_insert else _update, is_insert)
     if write is not None:
         yield from finish_write(instance, values, written, write)
+    if mapping.has_counter:
+        yield from _delete_counters(instance, values)
     return instance
 
 
@@ -363,7 +366,10 @@ def _check_keys(mapping: Mapping, values: Values, written_bits: int) -> None:
 
 
 def _update(mapping: Mapping, values: Values) -> Write | None:
-    """Return the UPDATE of all changes; None if there are no changes."""
+    """Return the UPDATE of all changes; None if there are no changes.
+
+    It leaves out counters that the application has set to null: see `_delete_counters`.
+    """
     options = values.options
     # A new row of counters is written by an UPDATE of all counters, also of those that it does not
     # change. Otherwise the row would not exist.
@@ -376,6 +382,10 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
             for position, column in enumerate(mapping.order)
             if column.is_counter and (column.static or not only_static or position in changed)
         ]
+    if mapping.has_counter and (to_delete := counters_to_delete(values, mapping)):
+        # The DELETE follows. If the key is not complete, refuse it before the UPDATE is sent.
+        _check_keys(mapping, values, to_delete)
+        changed = [position for position in changed if not to_delete >> position & 1]
     written_bits = 0
     for position in changed:
         written_bits |= 1 << position
@@ -415,6 +425,41 @@ def _update(mapping: Mapping, values: Values) -> Write | None:
         written_bits & values.disputed & mapping.list_positions
     )
     return Write(statement.prepared(), statement.bound(), written_bits, is_repeatable)
+
+
+def _delete_counters(instance: BaseModel, values: Values) -> Operation[None]:
+    """Delete the counters that the application has set to null, because UPDATE cannot do that.
+
+    Like cassandra-driver, do so after the UPDATE of other counters. The two statements are two
+    writes of the instance: if the DELETE fails, the next `save` repeats only the DELETE.
+    """
+    mapping = instance.__mapping__
+    if not counters_to_delete(values, mapping):
+        return
+    written, write = begun_write(mapping, values, _counter_deletion, is_insert=False)
+    if write is not None:
+        yield from finish_write(instance, values, written, write)
+
+
+def _counter_deletion(mapping: Mapping, values: Values) -> Write | None:
+    """Return the DELETE of the counters that the application has set to null; None for none."""
+    to_delete = counters_to_delete(values, mapping)
+    if not to_delete:
+        return None
+    # As in `_update`, CQL does not accept clustering columns in WHERE for static columns only.
+    only_static = not to_delete & mapping.row_positions
+    keys = mapping.partition_positions if only_static else mapping.key_positions
+    # Servers refuse a timestamp for counters, so the statement has none, as in cassandra-driver.
+    statement = DeleteStatement(
+        mapping.table_name(values.options.keyspace),
+        [
+            column.db_field_name
+            for position, column in enumerate(mapping.order)
+            if to_delete >> position & 1
+        ],
+    )
+    _add_where_and_conditions(statement, mapping, values, keys, values.options)
+    return Write(statement.prepared(), statement.bound(), to_delete)
 
 
 def _update_to_repeat(
@@ -619,6 +664,8 @@ def update(instance: BaseModel, changes: dict[str, Any]) -> Operation[BaseModel]
         raise
     if write is not None:
         yield from finish_write(instance, values, written, write)
+    if mapping.has_counter:
+        yield from _delete_counters(instance, values)
     return instance
 
 

@@ -49,7 +49,12 @@ from cassandra.cqlengine.query.errors import (
 from cassandra.cqlengine.query.expressions import ColumnQueryEvaluator, filter_value
 from cassandra.cqlengine.query.queryset import AbstractQuerySet, is_fixed, is_lookup
 from cassandra.cqlengine.running import Operation, arun, run
-from cassandra.cqlengine.statements import Timestamp, UpdateStatement, check_timestamp
+from cassandra.cqlengine.statements import (
+    DeleteStatement,
+    Timestamp,
+    UpdateStatement,
+    check_timestamp,
+)
 from cassandra.cqlengine.unpaired import warn_of_unpaired
 from cassandra.cqlengine.wrong_calls import advise_on_fields, advise_on_values
 from cassandra.util.cql_text import escape_name
@@ -669,7 +674,8 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
 
         :param values: ``column=value``; None deletes the value. For collections you may also write
             ``column__operation=value``: `add` and `remove` for sets, `append`, `prepend` and
-            `remove` for lists, `update` and `remove` for maps.
+            `remove` for lists, `update` and `remove` for maps. A number is added to a counter,
+            with or without ``__add``.
         :raises ValidationError: if a name has no column, or a column of the primary key, or if a
             column cannot hold its value.
         :raises LWTException: if the update is conditional and was not applied.
@@ -704,19 +710,38 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             conditionals=options.conditionals,
             if_exists=options.if_exists,
         )
+        deleted_counters = []
         for name, value in values.items():
             column, operation = self._assigned_column(name)
-            _assign(statement, column, operation, value)
+            # CQL cannot assign null to a counter, so delete it by a second statement.
+            if column.is_counter and value is None:
+                if operation is not None:
+                    raise ValidationError(
+                        f"{column.label} - None cannot be added: to delete the counter, write "
+                        f"{name.removesuffix('__add')}=None"
+                    )
+                column.validate(value)
+                deleted_counters.append(column.db_field_name)
+            else:
+                _assign(statement, column, operation, value)
         # Nothing is written if, for example, an empty list is appended.
-        if statement.is_empty:
-            return
-        yield from execute_write(
-            self.model,
-            options,
-            statement.prepared(),
-            statement.bound(),
-            is_repeatable=statement.is_repeatable,
-        )
+        if not statement.is_empty:
+            yield from execute_write(
+                self.model,
+                options,
+                statement.prepared(),
+                statement.bound(),
+                is_repeatable=statement.is_repeatable,
+            )
+        if deleted_counters:
+            # Servers refuse a timestamp for counters: like cassandra-driver, send none.
+            deletion = DeleteStatement(
+                self.column_family_name,
+                deleted_counters,
+                where=statement.where_clauses,
+                conditionals=options.conditionals,
+            )
+            yield from execute_write(self.model, options, deletion.prepared(), deletion.bound())
 
     if not TYPE_CHECKING:  # type checkers would accept any attribute
 
@@ -784,7 +809,9 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             )
         # Each collection type allows only some operations.
         if operation is not None:
-            allowed = _OPERATIONS.get(column.update_clause, ())
+            allowed: tuple[str, ...] = _OPERATIONS.get(column.update_clause, ())
+            if column.is_counter:
+                allowed = ("add",)
             if operation not in allowed:
                 allowed_text = ", ".join(allowed) or "no operation"
                 raise ValidationError(
@@ -813,6 +840,8 @@ def _assign(
         column.validate(value)
         statement.add_assignment(AssignmentClause(field, value=None))
         return
+    if column.is_counter:
+        operation = None  # without an operation, the number is added, too; also if it is 0
     if column.update_clause is MapUpdateClause:
         value = _map_change(column, operation, value)
     else:

@@ -110,6 +110,16 @@ def test_a_counter_that_is_null_is_0() -> None:
     assert instance_of_row(Visits, 1, 5).count == 5
 
 
+def test_deleting_a_counter_makes_it_0() -> None:
+    """`del` sets a counter to 0, and not to null, which would delete it in the database."""
+    row = instance_of_row(Visits, 1, 5)
+    del row.count
+    assert row._row[1] == 0
+    row = instance_of_row(Visits, 1, None)
+    del row.count
+    assert type(row._row) is tuple
+
+
 def test_columns_of_a_class_build_filters() -> None:
     """A column of a model class is an expression that builds filters."""
     for expression in (Row.name == "x", Row.tags.contains_("x"), Visits.count == 5):

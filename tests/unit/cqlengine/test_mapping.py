@@ -100,6 +100,7 @@ def test_a_mapping_describes_its_columns() -> None:
     assert not any(TRIP.blank)
     assert not TRIP.has_counter
     assert Visits.__mapping__.has_counter
+    assert Visits.__mapping__.counter_positions == 0b10
     assert TRIP.discriminator is None
     assert Pet.__mapping__.discriminator == "kind"
 

@@ -17,6 +17,7 @@ from cassandra.cqlengine.values import (
     Values,
     begin_write,
     changed_positions,
+    counters_to_delete,
     end_write,
     values_of,
     values_read,
@@ -216,6 +217,20 @@ def test_a_counter_that_is_null_counts_as_0() -> None:
     assert changed_positions(values(1, 0, stored=(1, None), explicit=count), VISITS) == []
     assert changed_positions(values(1, 5, stored=(1, 5), explicit=count), VISITS) == []
     assert changed_positions(values(1, 6, stored=(1, 5), explicit=count), VISITS) == [1]
+
+
+def test_a_counter_that_was_set_to_null_is_deleted() -> None:
+    """A counter that the application has set to null is a change, even if it was null before."""
+    count = 0b10  # the bit of the column `count`, whose position is 1
+    for stored in (None, (1, None), (1, 5)):
+        state = values(1, None, stored=stored, explicit=count)
+        assert changed_positions(state, VISITS) == [1]
+        assert counters_to_delete(state, VISITS) == count
+        state.explicit = 0
+        assert changed_positions(state, VISITS) == []
+        assert counters_to_delete(state, VISITS) == 0
+    assert counters_to_delete(values(1, 0, explicit=count), VISITS) == 0
+    assert counters_to_delete(values(1, "x", None, explicit=0b111), ROW) == 0
 
 
 def test_a_value_equal_to_an_unwritten_default_is_written() -> None:

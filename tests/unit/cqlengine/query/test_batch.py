@@ -595,6 +595,55 @@ def test_counters_of_a_batch_in_doubt_are_added_again(session: FakeSession) -> N
     assert entries_of(session) == [(query, [2, uuid.UUID(int=1)])]
 
 
+class Votes(Model):
+    __keyspace__ = "ks"
+    topic = columns.Text(primary_key=True)
+    yes = columns.Counter()
+    no = columns.Counter()
+
+
+def test_a_batch_deletes_counters(session: FakeSession) -> None:
+    """A batch adds to counters and deletes those set to None; after a failure, once more."""
+    update = ('UPDATE ks.votes SET "no" = "no" + ? WHERE "topic" = ?', [4, "a"])
+    delete = ('DELETE "yes" FROM ks.votes WHERE "topic" = ?', ["a"])
+    with BatchQuery(batch_type=BatchType.Counter) as batch:
+        Votes.objects(topic="a").batch(batch).update(yes=None, no=4)
+    assert entries_of(session) == [update, delete]
+
+    session.return_row(topic="a", yes=5, no=2)
+    votes: Votes = Votes.get(topic="a")
+    batch = BatchQuery(batch_type=BatchType.Counter)
+    batch.warn_multiple_exec = False
+    votes.batch(batch).update(yes=None, no=6)
+    assert votes.get_changed_columns() == []
+    fail(session, batch.execute)
+    assert sorted(votes.get_changed_columns()) == ["no", "yes"]
+    batch.execute()
+    assert entries_of(session) == [update, delete]
+    assert votes.get_changed_columns() == []
+    votes.yes = 3
+    votes.save()
+    assert session.last_statement == (
+        'UPDATE ks.votes SET "yes" = "yes" + ? WHERE "topic" = ?',
+        [3, "a"],
+    )
+
+
+def test_a_number_replaces_the_null_of_a_failed_batch(session: FakeSession) -> None:
+    """If a batch that deletes a counter fails, a number set instead is added to the old one."""
+    session.return_row(topic="a", yes=5, no=2)
+    votes: Votes = Votes.get(topic="a")
+    batch = BatchQuery(batch_type=BatchType.Counter)
+    votes.batch(batch).update(yes=None, no=6)
+    fail(session, batch.execute)
+    votes.yes = 6
+    votes.save()
+    assert session.last_statement == (
+        'UPDATE ks.votes SET "yes" = "yes" + ?, "no" = "no" + ? WHERE "topic" = ?',
+        [1, 4, "a"],
+    )
+
+
 def test_disputed_values_stay_disputed_if_a_batch_fails(session: FakeSession) -> None:
     """If a batch fails, values that concurrent writes have disputed are written as a whole."""
     session.return_row(nm="x", age=4, tags={"a"}, scores={"a": 1, "b": 2})

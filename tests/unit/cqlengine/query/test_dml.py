@@ -335,6 +335,127 @@ def test_static_counters_need_no_clustering_key(session: FakeSession) -> None:
         views.save()
 
 
+# The statements for the counters of one row of `Views`.
+UPDATE_COUNT = 'UPDATE ks.views SET "count" = "count" + ? WHERE "page" = ? AND "day" = ?'
+UPDATE_OF_PAGE = 'UPDATE ks.views SET "of_page" = "of_page" + ? WHERE "page" = ?'
+DELETE_COUNT = 'DELETE "count" FROM ks.views WHERE "page" = ? AND "day" = ?'
+DELETE_OF_PAGE = 'DELETE "of_page" FROM ks.views WHERE "page" = ?'
+DELETE_BOTH = 'DELETE "count", "of_page" FROM ks.views WHERE "page" = ? AND "day" = ?'
+ROW_KEY = ["a", 1]
+
+
+def views_read(session: FakeSession) -> Views:
+    """Return an instance that was read."""
+    session.return_row(page="a", day=1, count=5, of_page=2)
+    return Views.get(page="a")
+
+
+def writes_of(session: FakeSession) -> list[tuple[str | None, Any]]:
+    """Return the statements and values of all executions, without queries."""
+    return [
+        (execution.text, execution.values)
+        for execution in session.executions
+        if not str(execution.text).startswith("SELECT")
+    ]
+
+
+@pytest.mark.parametrize("method", ["save", "update"])
+@pytest.mark.parametrize(
+    ("changes", "statements"),
+    [
+        ({"count": None}, [(DELETE_COUNT, ROW_KEY)]),
+        ({"of_page": None}, [(DELETE_OF_PAGE, ["a"])]),
+        ({"count": None, "of_page": None}, [(DELETE_BOTH, ROW_KEY)]),
+        ({"count": None, "of_page": 9}, [(UPDATE_OF_PAGE, [7, "a"]), (DELETE_COUNT, ROW_KEY)]),
+        ({"count": 9, "of_page": None}, [(UPDATE_COUNT, [4, "a", 1]), (DELETE_OF_PAGE, ["a"])]),
+    ],
+)
+def test_null_deletes_a_counter(
+    session: FakeSession,
+    method: str,
+    changes: dict[str, Any],
+    statements: list[tuple[str, list[Any]]],
+) -> None:
+    """If the application sets a counter to None, it is deleted once, and counts from 0 again."""
+    views = views_read(session)
+    if method == "update":
+        views.update(**changes)
+    else:
+        for name, value in changes.items():
+            setattr(views, name, value)
+        assert sorted(views.get_changed_columns()) == sorted(changes)
+        views.save()
+    assert writes_of(session) == statements
+    assert views.get_changed_columns() == []
+    views.save()
+    assert writes_of(session) == statements
+    views.count = (views.count or 0) + 3
+    views.save()
+    assert session.last_statement == (UPDATE_COUNT, [3, "a", 1])
+
+
+def test_null_deletes_a_counter_of_a_row_that_was_not_read(session: FakeSession) -> None:
+    """None deletes a counter of a new instance, but not if its constructor gets the None."""
+    Views(page="a", day=1).update(count=None)
+    assert writes_of(session) == [(UPDATE_OF_PAGE, [0, "a"]), (DELETE_COUNT, ROW_KEY)]
+    # Without a clustering key, only static counters can be deleted.
+    Views(page="a").update(of_page=None)
+    assert writes_of(session)[2:] == [(DELETE_OF_PAGE, ["a"])]
+    views = Views(page="a")
+    with pytest.raises(ValidationError, match=r"Views\.day - None values are not allowed"):
+        views.update(count=None)
+    assert "count" not in views.get_changed_columns()
+    Views.create(page="a", day=1, count=None)
+    both = 'UPDATE ks.views SET "count" = "count" + ?, "of_page" = "of_page" + ? WHERE "page" = ?'
+    assert writes_of(session)[3:] == [(f'{both} AND "day" = ?', [0, 0, "a", 1])]
+
+
+def test_a_null_counter_that_was_set_to_null_is_deleted(session: FakeSession) -> None:
+    """None deletes a counter even if it was null when it was read."""
+    session.return_row(page="a", day=1, count=None, of_page=2)
+    views = Views.get(page="a")
+    views.save()
+    assert writes_of(session) == []
+    views.update(count=None)
+    assert writes_of(session) == [(DELETE_COUNT, ROW_KEY)]
+
+
+def test_del_makes_a_counter_0(session: FakeSession) -> None:
+    """`del` of a counter subtracts its value; `del` after None leaves the None."""
+    views = views_read(session)
+    del views.count
+    views.save()
+    assert session.last_statement == (UPDATE_COUNT.replace("+", "-"), [5, "a", 1])
+    views = views_read(session)
+    views.count = None
+    del views.count
+    views.save()
+    assert session.last_statement == (DELETE_COUNT, ROW_KEY)
+
+
+def test_a_counter_whose_deletion_has_failed_is_deleted_again(session: FakeSession) -> None:
+    """If only the DELETE has failed, the next `save` repeats it, and adds nothing again.
+
+    A number that is set instead is added to the number that the row still has.
+    """
+    for value, statement in (
+        (None, (DELETE_COUNT, ROW_KEY)),
+        (6, (UPDATE_COUNT, [1, "a", 1])),
+    ):
+        views = views_read(session)
+        session.executions.clear()
+        views.count, views.of_page = None, 3
+        operation = dml.save(views)
+        next(operation)  # the UPDATE of the other counter
+        operation.send(None)
+        with pytest.raises(TimeoutError):
+            operation.throw(TimeoutError("gone"))
+        assert views.get_changed_columns() == ["count"]
+        views.count = value
+        views.save()
+        assert writes_of(session) == [statement]
+
+
 def test_a_counter_s_change_is_saved(session: FakeSession) -> None:
     """Saving a counter sends the change since it was read; conditions on counters are refused."""
     hits = Hits.create(page=uuid.UUID(int=1), views=4)

@@ -89,6 +89,10 @@ MISTAKES: list[tuple[Any, type[Exception], str]] = [
     (lambda: Car.objects.update(zip=1), ValidationError, "no column named: zip"),
     (lambda: Car.objects.update(year=1), ValidationError, "primary key 'year'"),
     (lambda: Car.objects.update(price__add=1), ValidationError, "takes no operation"),
+    (lambda: Visits.objects.update(count__remove=1), ValidationError, "takes add, not 'remove'"),
+    (lambda: Visits.objects.update(count__update=1), ValidationError, "takes add, not 'update'"),
+    (lambda: Visits.objects.update(count__add=None), ValidationError, "None cannot be added: .* write count=None"),  # noqa: E501
+    (lambda: Visits.objects.update(count__add="x"), ValidationError, "count 'x'"),
     (lambda: Car.objects.update(options__append=["x"]), ValidationError, "takes add, remove"),
     (lambda: NamedTable("a", "b").objects.create(c=1), CQLEngineException, "no model"),
     (lambda: filtered(maker__token=1), QueryException, "by maker__token"),
@@ -358,6 +362,44 @@ def test_none_is_too_short_for_a_least_length(session: FakeSession) -> None:
     with pytest.raises(ValidationError, match="None is shorter than 2 characters"):
         Short.objects(id=1).update(text=None)
     assert session.executions == []
+
+
+# Each tuple has the arguments of `update`, and the statements without their WHERE, with the values.
+COUNTER_UPDATES: list[tuple[dict[str, Any], list[tuple[str, list[Any]]]]] = [
+    ({"count": 2}, [('UPDATE {} SET "count" = "count" + ?', [2, 1])]),
+    ({"count__add": 2}, [('UPDATE {} SET "count" = "count" + ?', [2, 1])]),
+    ({"count__add": "2"}, [('UPDATE {} SET "count" = "count" + ?', [2, 1])]),
+    ({"count__add": -2}, [('UPDATE {} SET "count" = "count" - ?', [2, 1])]),
+    # Adding 0 creates the row.
+    ({"count__add": 0}, [('UPDATE {} SET "count" = "count" + ?', [0, 1])]),
+    ({"count": None}, [('DELETE "count" FROM {}', [1])]),
+    ({"count": None, "other__add": 3}, [('UPDATE {} SET "other" = "other" + ?', [3, 1]), ('DELETE "count" FROM {}', [1])]),  # noqa: E501
+    ({"other": None, "count": None}, [('DELETE "other", "count" FROM {}', [1])]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("values", "statements"), COUNTER_UPDATES)
+def test_updates_of_counters(
+    values: dict[str, Any], statements: list[tuple[str, list[Any]]], session: FakeSession
+) -> None:
+    """`update` adds numbers to counters, and deletes counters set to None."""
+
+    class Tally(Model):
+        __keyspace__ = "ks"
+        id = columns.Integer(primary_key=True)
+        count = columns.Counter()
+        other = columns.Counter()
+
+    Tally.objects(id=1).update(**values)
+    assert [(execution.text, execution.values) for execution in session.executions] == [
+        (query.format("ks.tally") + ' WHERE "id" = ?', bound) for query, bound in statements
+    ]
+
+
+def test_the_delete_of_a_counter_has_no_timestamp(session: FakeSession) -> None:
+    """`update` deletes a counter without a timestamp or TTL, which servers refuse."""
+    Visits.objects(page=1).timestamp(5).ttl(9).update(count=None)
+    assert session.last_statement[1] == [1]
 
 
 def test_updates_without_reading_the_row(session: FakeSession) -> None:
