@@ -122,6 +122,31 @@ _cached_for_short = lru_cache(maxsize=1024)(_scan)
 _cached_for_long = lru_cache(maxsize=8)(_scan)
 
 
+# Matches the beginning of a placeholder with a name. In Python, the name may have parentheses.
+_NAME = pattern(r"%\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+
+
+def placeholder_names(template: str) -> frozenset[str] | None:
+    """Return the names of the placeholders of a query string, such as ``%(name)s``.
+
+    :param template: a query string with placeholders.
+    :returns: the names; None if the query string has placeholders without a name, too.
+    """
+    if len(template) <= _MAX_SHORT:
+        return _cached_names(template)
+    return _names(template)
+
+
+def _names(template: str) -> frozenset[str] | None:
+    """Return the names of the placeholders of a query string, without using a cache."""
+    placeholders = template.replace("%%", "")
+    names = _NAME.findall(placeholders)
+    return frozenset(names) if placeholders.count("%") == len(names) else None
+
+
+_cached_names = lru_cache(maxsize=1024)(_names)
+
+
 # Matches a placeholder of str's operator %, or "%%", which means one percent sign.
 _CONVERSION = pattern(r"%(?:%|(?:\(([^)]*)\))?s)")
 

@@ -23,7 +23,7 @@ from cassandra._write_times import warn_of_literal
 from cassandra.consistency import ConsistencyLevel, checked_serial
 from cassandra.errors import MissingParameter
 from cassandra.query.conditional import is_conditional
-from cassandra.query.markers import separate_minus_signs
+from cassandra.query.markers import placeholder_names, separate_minus_signs
 from cassandra.query.settings import FETCH_SIZE_UNSET, StatementSettings
 
 if TYPE_CHECKING:
@@ -391,7 +391,8 @@ def bind_params(
     """Return `query` with ``%s`` or ``%(name)s`` replaced by CQL literals of `params`.
 
     :param query: the query string with placeholders. A literal ``%`` is written ``%%``.
-    :param params: a sequence for ``%s``, or a mapping for ``%(name)s``.
+    :param params: a sequence for ``%s``, or a mapping for ``%(name)s``. Values of a mapping that
+        the query does not name may be of any class: they are not encoded.
     :param encoder: the encoder that makes the literals; None for the default encoder.
     :raises TypeError: if `params` is neither a sequence nor a mapping, is a set of several values,
         or does not fit the placeholders.
@@ -419,21 +420,29 @@ def bind_params(
         )
     values: Any
     passed_params = params
+    # Encode by comprehensions and not by `map`: an application's method may raise StopIteration,
+    # which would silently end `map`.
     if isinstance(params, Mapping):
+        # Do not encode values that the query does not name: `locals()` may have any objects. (For a
+        # placeholder without a name, Python inserts the whole mapping.)
+        names = placeholder_names(query)
+        if names is not None and not params.keys() <= names:
+            params = {name: value for name, value in params.items() if name in names}
         values = {name: encode(value) for name, value in params.items()}
+        has_tuple = any(isinstance(value, tuple) for value in params.values())
     else:
         # Make a tuple of any other iterable, because a generator can be read only once.
         params = params if isinstance(params, (tuple, list)) else tuple(params)
-        values = tuple(map(encode, params))
+        values = tuple([encode(value) for value in params])
+        has_tuple = any(isinstance(value, tuple) for value in params)
     template = query
-    if any(isinstance(value, tuple) for value in _values_of(params)):
+    if has_tuple:
         template, values = _put_tuples_in_parentheses(query, params, values, encode)
     try:
         text = InterpolatedText.of(template, values, query)
     except (TypeError, ValueError, KeyError) as error:
-        has_names = isinstance(params, Mapping)
-        if has_names:
-            description = f"names {', '.join(map(repr, params))}"
+        if isinstance(passed_params, Mapping):
+            description = f"names {', '.join(map(repr, passed_params))}"
         else:
             description = f"{len(params)} parameter{'s' * (len(params) != 1)}"
         error_class = MissingParameter if isinstance(error, KeyError) else type(error)
@@ -501,10 +510,6 @@ def _refuse_lone_surrogates(text: str, params: Any) -> None:
                     text_bytes(value, "text")
                 except ValueError as error:  # EncodeValueError
                     raise type(error)(f"parameter {key!r}: {error}") from None
-
-
-def _values_of(params: Any) -> Iterable[object]:
-    return params.values() if isinstance(params, Mapping) else params
 
 
 # `query_head` looks at this many characters of a query string.

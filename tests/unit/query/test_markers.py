@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import pytest
 
-from cassandra.query.markers import Parameters, parameters_of, separate_minus_signs
+from cassandra.query.markers import (
+    Parameters,
+    parameters_of,
+    placeholder_names,
+    separate_minus_signs,
+)
 from cassandra.query.statement import bind_params
 
 MARKERS, PLACEHOLDERS, NONE = Parameters.MARKERS, Parameters.PLACEHOLDERS, Parameters.NONE
@@ -88,3 +93,22 @@ def test_bind_params_separates_minus_signs() -> None:
         bind_params("-%s -%s", (-1,))
     with pytest.raises(ValueError, match="no parameter is named 'b'"):
         bind_params("-%(a)s -%(b)s", {"a": -1})
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", set()),
+        ("%(a)s %(b)s %(a)s", {"a", "b"}),
+        ("%%(a)s %%%(b)s %%s", {"b"}),
+        ("%(a)5s", {"a"}),
+        ("%(a(b)c)s", {"a(b)c"}),
+        ("%s", None),
+        ("%(a)s %s", None),
+        ("%(a)s 100%", None),
+        ("%(a)s" + 10_000 * " ", {"a"}),  # too long for the cache
+    ],
+)
+def test_the_names_of_placeholders(query: str, names: set[str] | None) -> None:
+    """`placeholder_names` returns None if a placeholder has no name."""
+    assert placeholder_names(query) == names

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import decimal
 import pickle
+import types
 from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,9 @@ import pandas
 import pytest
 
 from cassandra import ConsistencyLevel
+from cassandra.encoder import Encoder
 from cassandra.engine.endpoint import DefaultEndPoint
+from cassandra.errors import MissingParameter
 from cassandra.metadata.host import Host
 from cassandra.query import (
     FETCH_SIZE_UNSET,
@@ -191,6 +194,57 @@ class TestParameters:
         """Parameters that do not fit the query raise an error that explains the mistake."""
         with pytest.raises(error, match=message):
             bind_params(query, parameters)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("k = %(a)s", "k = 1"),
+        ("k = %(a)s, %(a)s", "k = 1, 1"),
+        ("k = %(a)s -- %%(other)s", "k = 1 -- %(other)s"),
+        ("k IN %(t)s AND l = %(t)s", "k IN (1, 2) AND l = [1, 2]"),
+        ("k = 1 -%(n)s", "k = 1 - -5"),
+        ("k = %(count(*))s", "k = 2"),
+        ("no placeholder", "no placeholder"),
+    ],
+)
+def test_values_that_the_query_does_not_name_are_not_encoded(query: str, expected: str) -> None:
+    """`bind_params` encodes a value of a mapping only if the query names it.
+
+    Applications pass ``locals()`` and ``vars(item)``, which may contain any objects.
+    """
+    encoder = Encoder()
+    other = object()
+    mapping = {"a": 1, "t": (1, 2), "n": -5, "count(*)": 2, "other": other, "half": "\ud800"}
+    assert bind_params(query, mapping, encoder) == expected
+    assert bind_params(query, types.MappingProxyType(mapping), encoder) == expected
+    # A query with a character that is not ASCII is searched for surrogates.
+    assert bind_params(f"{query} é", mapping, encoder) == f"{expected} é"
+    with pytest.raises(TypeError, match="has no literal in CQL"):
+        bind_params(f"{query} %(other)s", mapping, encoder)
+    with pytest.raises(MissingParameter, match=r"names 'a', .*'half' given: .* 'gone'"):
+        bind_params(f"{query} %(gone)s", mapping, encoder)
+
+
+def test_a_placeholder_without_a_name_uses_the_whole_mapping() -> None:
+    """For ``%s``, Python inserts the text of the whole mapping, as in cassandra-driver."""
+    assert bind_params("x = %s", {"a": 1, "b": "x"}) == """x = {'a': '1', 'b': "'x'"}"""
+    with pytest.raises(TypeError, match="has no literal in CQL"):
+        bind_params("x = %s", {"a": 1, "b": object()})
+
+
+def test_a_batch_does_not_encode_values_that_the_query_does_not_name() -> None:
+    batch = BatchStatement()
+    batch.add("INSERT INTO t (k) VALUES (%(k)s)", {"k": 1, "other": object()})
+    assert len(batch) == 1
+
+
+def test_stop_iteration_of_an_encoder_does_not_cut_the_values() -> None:
+    """An application's method that raises StopIteration is not taken for the end of the values."""
+    encoder = Encoder()
+    encoder.mapping[Pair] = lambda pair: next(iter(()))
+    with pytest.raises(StopIteration):
+        bind_params("%s, %s", (1, Pair(1, 2)), encoder)
 
 
 def test_iterators_are_read_only_once() -> None:
