@@ -31,7 +31,7 @@ from cassandra._lazy import lazy_names
 from cassandra._mocks import is_mock
 from cassandra._one_literal import is_one_literal
 from cassandra.cqltypes.coerce import blob_bytes, duration_parts, refuse_zone, uuid_bytes
-from cassandra.cqltypes.failures import shown
+from cassandra.cqltypes.failures import EncodeTypeError, EncodeValueError, shown
 from cassandra.cqltypes.missing import is_missing_type
 from cassandra.cqltypes.moments import NANOS_OF_DAY, is_whole_days, nanos_since_1970
 from cassandra.sentinels import UNSET_VALUE
@@ -43,7 +43,7 @@ from cassandra.util.temporal import Date, Duration, Time, ms_timestamp_from_date
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-    from typing import NoReturn
+    from typing import NoReturn, SupportsFloat
 
 __all__ = ["Encoder", "ValueSequence", "cql_quote"]
 
@@ -145,8 +145,9 @@ class Encoder:
             base in mapping for base in cls.__mro__ if issubclass(base, enum.Enum)
         ):
             return self.cql_encode_member
-        # Otherwise use the entry of the nearest parent class.
-        for parent in cls.__mro__:
+        # Otherwise use the entry of the nearest parent class. An entry for `object` itself is only
+        # for plain objects, as in cassandra-driver.
+        for parent in cls.__mro__[:-1]:
             if parent in mapping:
                 return mapping[parent]
             if parent.__module__ == "ipaddress":
@@ -286,12 +287,21 @@ class Encoder:
         )
         raise TypeError(f"{shown_value} has no literal in CQL: {advice}")
 
-    def cql_encode_decimal(self, val: decimal.Decimal) -> str:
+    def cql_encode_decimal(self, val: SupportsFloat | str) -> str:
         """Return a decimal's digits, in scientific notation if it is very small or large.
 
-        :param val: the value.
+        :param val: the value: a Decimal, an int, a string of digits, or another number, which is
+            converted to float.
+        :raises ValueError: if a string is no number.
         """
-        return decimal.Decimal.__str__(val)
+        if isinstance(val, decimal.Decimal):
+            return decimal.Decimal.__str__(val)
+        if isinstance(val, str):
+            try:
+                return decimal.Decimal.__str__(decimal.Decimal(val))
+            except decimal.InvalidOperation:
+                raise EncodeValueError(f"{shown(val)} is not a decimal number") from None
+        return self.cql_encode_float(val)
 
     def cql_encode_uuid(self, val: uuid.UUID) -> str:
         """Return the 36 characters of a UUID.
@@ -309,16 +319,20 @@ class Encoder:
         """
         return str(Duration(*duration_parts(val)))
 
-    def cql_encode_float(self, val: float) -> str:
+    def cql_encode_float(self, val: SupportsFloat) -> str:
         """Return the shortest string that reads back as the same number, or a name such as ``NaN``.
 
-        :param val: the value.
+        :param val: the value: a float, an int, which keeps all its digits, or another number, which
+            is converted to float.
         """
+        if isinstance(val, int):
+            return _digits(val)
+        # `math.isfinite` raises TypeError for a string, which `float` would accept.
+        if math.isfinite(val):
+            return float.__repr__(val if isinstance(val, float) else float(val))
         if math.isnan(val):
             return "NaN"
-        if math.isinf(val):
-            return "Infinity" if val > 0 else "-Infinity"
-        return float.__repr__(val)
+        return "Infinity" if float(val) > 0 else "-Infinity"
 
     def cql_encode_str(self, val: str) -> str:
         """Return the quoted string.
@@ -391,7 +405,9 @@ class Encoder:
     ) -> str:
         """Return the quoted address of an object of the module `ipaddress`.
 
-        :param val: the value.
+        :param val: the value. It may be of a class of another library, which has the address as
+            its attribute `compressed`.
+        :raises EncodeTypeError: if the object is not an address.
         :raises EncodeValueError: if it has a zone (``fe80::1%eth0``), which inet cannot store.
         """
         address: Any = getattr(val, "network_address", val)
@@ -399,7 +415,13 @@ class Encoder:
         # Create a new object from the numbers of the address, because str() of a user's subclass
         # could return any string. `cls` is the class of the standard library from which the
         # object's class is derived.
-        cls: Any = next(base for base in type(val).__mro__ if base.__module__ == "ipaddress")
+        cls: Any = next(
+            (base for base in type(val).__mro__ if base.__module__ == "ipaddress"), None
+        )
+        if cls is None:
+            if not hasattr(val, "compressed"):
+                raise EncodeTypeError(f"{shown(val)} is not an IP address")
+            return self.cql_encode_str_quoted(val.compressed)
         # Only networks and interfaces have a prefix length; it is None for plain addresses.
         prefix = getattr(getattr(val, "network", val), "prefixlen", None)
         packed = bytes(address.packed)
@@ -413,8 +435,10 @@ class Encoder:
         is_of_moments = getattr(getattr(val, "dtype", None), "kind", "") in ("M", "m")
         if is_of_moments:
             return self.cql_encode_all_types(list(val))
-        method = next(name for name in _METHODS_OF_ARRAYS if hasattr(val, name))
-        return self.cql_encode_all_types(getattr(val, method)())
+        for method in _METHODS_OF_ARRAYS:
+            if hasattr(val, method):
+                return self.cql_encode_all_types(getattr(val, method)())
+        raise EncodeTypeError(f"{shown(val)} has no method {' or '.join(_METHODS_OF_ARRAYS)}")
 
     def _cql_encode_arrow_scalar(self, val: Any) -> str:
         """Return the literal of a scalar of pyarrow."""

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from cassandra.cqltypes import EncodeTypeError
 from cassandra.encoder import Encoder, ValueSequence, cql_quote
 from cassandra.util.daterange import OPEN_BOUND, DateRange, DateRangeBound
 from cassandra.util.geometry import LineString, Point, Polygon
@@ -93,6 +94,73 @@ def test_literals(value: Any, literal: str) -> None:
     """Each value must become the expected literal, by `as_text_type`, too."""
     assert Encoder().cql_encode_all_types(value) == literal
     assert Encoder().cql_encode_all_types(value, as_text_type=True) == literal
+
+
+class Money:
+    """A number that is not a subclass of float."""
+
+    def __float__(self) -> float:
+        return 1.5
+
+    def __repr__(self) -> str:
+        return "1.50 EUR"
+
+
+class Address:
+    """An address of another library."""
+
+    compressed = "1.2.3.4'"
+
+
+def test_the_methods_for_numbers_take_numbers_of_other_classes() -> None:
+    """Applications map their own classes to the methods for floats and decimals."""
+    encoder = Encoder()
+    half = fractions.Fraction(1, 2)
+    number: Any
+    for number, literal in (
+        (5, "5"), (2**70, str(2**70)), (1.5, "1.5"), (Money(), "1.5"), (half, "0.5"),
+        (decimal.Decimal("1.50"), "1.5"), (decimal.Decimal("-inf"), "-Infinity"),
+        (decimal.Decimal("nan"), "NaN"),
+    ):  # fmt: skip
+        assert encoder.cql_encode_float(number) == literal
+    for number, literal in (
+        (5, "5"), (1.5, "1.5"), ("12.50", "12.50"), (Money(), "1.5"), (half, "0.5"),
+        (decimal.Decimal("1.50"), "1.50"),
+    ):  # fmt: skip
+        assert encoder.cql_encode_decimal(number) == literal
+    with pytest.raises(ValueError, match=r"'x' .* is not a decimal number"):
+        encoder.cql_encode_decimal("x")
+    with pytest.raises(TypeError):
+        encoder.cql_encode_float("1.5")  # type: ignore[arg-type]
+    encoder.mapping[Money] = encoder.cql_encode_float
+    encoder.mapping[fractions.Fraction] = encoder.cql_encode_decimal
+    assert encoder.cql_encode_all_types([Money(), fractions.Fraction(1, 4)]) == "[1.5, 0.25]"
+
+
+def test_addresses_of_other_libraries_have_the_attribute_compressed() -> None:
+    """An object without this attribute is refused, and does not end the `map` around it."""
+    encoder = Encoder()
+    encoder.mapping[Address] = encoder.mapping[Money] = encoder.cql_encode_ipaddress
+    literals = ["1", cql_quote("1.2.3.4'"), "2"]
+    assert list(map(encoder.cql_encode_all_types, [1, Address(), 2])) == literals
+    with pytest.raises(EncodeTypeError, match=r"1\.50 EUR .*Money.* is not an IP address"):
+        list(map(encoder.cql_encode_all_types, [1, Money(), 2]))
+
+
+def test_an_array_whose_method_is_gone_is_refused() -> None:
+    """An object that an application has mapped to the method for arrays may be no array."""
+    with pytest.raises(EncodeTypeError, match="has no method tolist or to_list"):
+        Encoder()._cql_encode_array(object())
+
+
+def test_the_entry_of_object_is_for_plain_objects_only() -> None:
+    """As in cassandra-driver, `mapping[object]` is not an entry for each class."""
+    encoder = Encoder()
+    encoder.mapping[object] = lambda value: "'object'"
+    assert encoder.cql_encode_all_types(object()) == "'object'"
+    assert encoder.cql_encode_all_types(Text("x")) == "'x'"
+    with pytest.raises(TypeError, match="has no literal in CQL"):
+        encoder.cql_encode_all_types(Address())
 
 
 def test_a_generator_becomes_a_list_literal() -> None:
