@@ -97,6 +97,12 @@ class _PageLock:
 _Callback = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
+def _call_and_raise(callback: _Callback, outcome: Any) -> None:
+    """Call a callback in the thread that has added it, which gets its error."""
+    function, args, kwargs = callback
+    function(outcome, *args, **kwargs)
+
+
 class _Callbacks:
     """The callbacks of a future.
 
@@ -378,7 +384,7 @@ class ResponseFuture(Generic[R]):
     def _call_due(self, added: _Callback | None = None) -> None:
         """Call the callbacks that have not been called yet for the current outcome.
 
-        :param added: the only callback to call; None for all callbacks.
+        :param added: the only callback to call, whose error is raised; None for all callbacks.
         """
         request, callbacks = self._request, self._callbacks
         if not self._done or callbacks is None:
@@ -416,9 +422,10 @@ class ResponseFuture(Generic[R]):
             # thread.
             if claims.setdefault(id(callback), claim) is not claim:
                 continue
+            call_one = self._call_one if added is None else _call_and_raise
             if error is not None:
                 self._note_error_read()
-                self._call_one(callback, error)
+                call_one(callback, error)
                 continue
             # Decode the rows only if a callback wants them.
             if rows is NOT_SET:
@@ -435,7 +442,7 @@ class ResponseFuture(Generic[R]):
                     return
                 if self._paging_state is not None and self._unread_pages is None:
                     self._watch_pages(unread_by_callbacks(self.query, rows))
-            self._call_one(callback, rows)
+            call_one(callback, rows)
 
     def _call_one(self, callback: _Callback, outcome: Any) -> None:
         function, args, kwargs = callback
@@ -611,7 +618,7 @@ class ResponseFuture(Generic[R]):
         :param fn: a function. It runs in the driver's event loop thread, which it must not block.
             Under gevent and eventlet, it runs in a greenlet of the calling thread, or of the main
             thread if a native thread calls this outside of a greenlet. If the result has already
-            come, `fn` is called at once in the calling thread.
+            come, `fn` is called at once in the calling thread, and this raises its error.
         :param args: further arguments.
         :param kwargs: further keyword arguments.
         :returns: self.

@@ -206,6 +206,34 @@ def test_every_execution_after_shutdown_is_refused(node: FakeNode, session: Sess
     assert len(errors) == 3
 
 
+def test_an_error_of_a_callback_is_raised_if_the_result_has_come(
+    node: FakeNode, session: Session
+) -> None:
+    """`add_callback` and `add_errback` raise the error of a function that they call themselves."""
+
+    def fail(outcome: Any) -> None:
+        raise LookupError(outcome)
+
+    outcomes: list[Any] = []
+    node.prime(READ, rows(COLUMNS, [(1,)]))
+    future = session.execute_async(READ)
+    future.result()
+    with pytest.raises(LookupError, match="v=1"):
+        future.add_callback(fail)
+    with pytest.raises(LookupError, match="v=1"):
+        future.add_callbacks(fail, outcomes.append)
+    # The future is unharmed: callbacks that are added later are called.
+    future.add_callback(outcomes.append).add_errback(fail)
+    assert [row.v for row in outcomes[0]] == [1]
+
+    node.prime(READ, error(ErrorCode.INVALID, "no"))
+    future = session.execute_async(READ)
+    with pytest.raises(InvalidRequest):
+        future.result()
+    with pytest.raises(LookupError, match="no"):
+        future.add_errback(fail)
+
+
 def test_execute_concurrent_in_a_callback_is_refused(node: FakeNode, session: Session) -> None:
     """`execute_concurrent_with_args` in a callback on the event loop raises RuntimeError."""
     errors: list[Any] = []
