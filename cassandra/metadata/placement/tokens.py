@@ -33,6 +33,11 @@ class NoMurmur3(Exception):
     """
 
 
+def _key_bytes(key: bytes | str) -> bytes:
+    """Return the bytes of a key; a string stands for its UTF-8 bytes."""
+    return key.encode() if isinstance(key, str) else key
+
+
 @total_ordering
 class Token:
     """A position on the ring. Tokens of one class are compared and ordered by `value`.
@@ -48,18 +53,19 @@ class Token:
         self.value: Any = token
 
     @classmethod
-    def hash_fn(cls, key: bytes) -> object:
+    def hash_fn(cls, key: bytes | str) -> object:
         """Return the value of the token of a serialized partition key.
 
-        :param key: the key's bytes.
+        :param key: the key's bytes, or a string; see `from_key`.
         """
         return key
 
     @classmethod
-    def from_key(cls: type[T], key: bytes) -> T:
+    def from_key(cls: type[T], key: bytes | str) -> T:
         """Return the token of a serialized partition key.
 
-        :param key: the key's bytes.
+        :param key: the key's bytes. Except for `BytesToken`, a string stands for its UTF-8 bytes,
+            which are the key of a single text column.
         """
         return cls(cls.hash_fn(key))
 
@@ -115,8 +121,8 @@ class Murmur3Token(HashToken):
         super().__init__(int(token))
 
     @classmethod
-    def hash_fn(cls, key: bytes) -> int:
-        return ring.token_of(key)
+    def hash_fn(cls, key: bytes | str) -> int:
+        return ring.token_of(_key_bytes(key))
 
 
 class MD5Token(HashToken):
@@ -131,10 +137,10 @@ class MD5Token(HashToken):
         super().__init__(int(token))
 
     @classmethod
-    def hash_fn(cls, key: bytes) -> int:
+    def hash_fn(cls, key: bytes | str) -> int:
         # Import hashlib here, because few clusters have this partitioner. The flag says that MD5 is
         # not used for security: some builds of Python would refuse MD5 without it.
-        digest = import_module("hashlib").md5(key, usedforsecurity=False).digest()
+        digest = import_module("hashlib").md5(_key_bytes(key), usedforsecurity=False).digest()
         # The RandomPartitioner reads the digest as a signed number and takes its absolute value.
         return abs(int.from_bytes(digest, "big", signed=True))
 

@@ -41,6 +41,14 @@ def test_partitioners_compute_the_server_s_tokens() -> None:
     assert BytesToken.from_key(b"a").value == b"a"
 
 
+@pytest.mark.parametrize("token_class", [Murmur3Token, MD5Token])
+def test_a_string_is_the_key_of_a_text_column(token_class: type[Token]) -> None:
+    """A string as key stands for its UTF-8 bytes, as in cassandra-driver."""
+    for text in ("", "abc", "é"):
+        assert token_class.from_key(text) == token_class.from_key(text.encode())
+        assert token_class.hash_fn(text) == token_class.hash_fn(text.encode())
+
+
 def test_tokens_are_read_from_strings() -> None:
     """`from_string` reads each class's tokens from a string, and refuses malformed strings."""
     assert Murmur3Token.from_string("-5") == Murmur3Token("-5")
