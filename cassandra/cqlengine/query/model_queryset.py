@@ -142,7 +142,10 @@ class SimpleQuerySet(AbstractQuerySet[ResultObject]):
         return _result_objects
 
     def _fields(self) -> list[str]:
-        return [name for name in self._only_fields if name not in self._defer_fields]
+        names = [name for name in self._only_fields if name not in self._defer_fields]
+        if not names:
+            self._refuse_no_fields()
+        return names
 
     @property
     def column_family_name(self) -> str:
@@ -373,6 +376,10 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
         names = [
             name for name in self._only_fields or mapping.names if name not in self._defer_fields
         ]
+        if not names:
+            # As in cassandra-driver, read the partition key if `defer` has all columns.
+            self._refuse_no_fields()
+            names = list(mapping.partition_keys)
         # Always select the discriminator, because it determines the class of a row.
         if mapping.discriminator is not None and mapping.discriminator not in names:
             names.append(mapping.discriminator)

@@ -447,7 +447,10 @@ class AbstractQuerySet(CompatQuerySet, Generic[T]):
     def defer(self, fields: Sequence[str]) -> Self:
         """Return a queryset that does not read these columns.
 
+        If these are all columns, it reads the partition key.
+
         :param fields: the columns' names.
+        :raises QueryException: when the query is executed, if these are all columns of `only`.
         """
         queryset = self._copy()
         queryset._defer_fields = (*self._defer_fields, *self._checked_fields(fields))
@@ -458,6 +461,17 @@ class AbstractQuerySet(CompatQuerySet, Generic[T]):
         if isinstance(fields, str):
             raise QueryException(f"the fields are a list of names, not {fields!r}")
         return fields
+
+    def _refuse_no_fields(self) -> None:
+        """Raise QueryException if `defer` has all columns of `only`.
+
+        The SELECT would read all columns otherwise.
+        """
+        if self._only_fields and not self._distinct:
+            raise QueryException(
+                f'No fields in select query. Only fields: "{",".join(self._only_fields)}", defer '
+                f'fields: "{",".join(self._defer_fields)}"'
+            )
 
     # -- options --------------------------------------------------------------------------------
 

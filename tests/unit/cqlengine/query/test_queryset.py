@@ -55,6 +55,8 @@ TEXTS = [
     (lambda: Car.objects.limit(0).allow_filtering(), "SELECT * FROM ks.car ALLOW FILTERING"),
     (lambda: Car.objects.distinct(), 'SELECT DISTINCT "maker", "line" FROM ks.car LIMIT 10000'),
     (lambda: Car.objects.defer(["options", "price"]), 'SELECT "maker", "line", "year", "mdl", "doors" FROM ks.car LIMIT 10000'),  # noqa: E501
+    (lambda: Car.objects.defer(list(Car.__mapping__.names)), 'SELECT "maker", "line" FROM ks.car LIMIT 10000'),  # noqa: E501
+    (lambda: Car.objects.only(["year"]).defer(["year"]).distinct(), 'SELECT DISTINCT "maker", "line" FROM ks.car LIMIT 10000'),  # noqa: E501
     (lambda: Car.objects.values_list("model"), 'SELECT "mdl" FROM ks.car LIMIT 10000'),
     (lambda: Car.objects.using(keyspace="x"), "SELECT * FROM x.car LIMIT 10000"),
     (lambda: NamedTable("a", "b").objects(c=1), 'SELECT * FROM a.b WHERE "c" = %(0)s LIMIT 10000'),
@@ -72,6 +74,8 @@ def test_the_cql_of_querysets(build: Any, text: str) -> None:
 MISTAKES: list[tuple[Any, type[Exception], str]] = [
     (lambda: Car.objects.filter(4), QueryException, r"valid query operator: .* as in Car\.get\("),
     (lambda: Car.objects.only(["year"]).only(["line"]), QueryException, "already has 'only'"),
+    (lambda: str(Car.objects.only(["year"]).defer(["line", "year"])), QueryException, 'No fields in select query. Only fields: "year", defer fields: "line,year"'),  # noqa: E501
+    (lambda: str(NamedTable("a", "b").objects.only(["c"]).defer(["c"])), QueryException, "No fields in select query"),  # noqa: E501
     (lambda: Car.objects.limit(-1), QueryException, "Negative limit"),
     (lambda: Car.objects.limit("x"), TypeError, "'x'"),  # type: ignore[arg-type]
     (lambda: Car.objects.fetch_size(0), QueryException, "less than 1"),
