@@ -201,6 +201,9 @@ class SignatureDescriptor:
         self.name = name
         self.argument_types = argument_types
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}, {self.argument_types})"
+
     @property
     def signature(self) -> str:
         """``name(type,type)``, the key in `KeyspaceMetadata`."""

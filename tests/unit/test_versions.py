@@ -6,7 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from cassandra import ProtocolVersion, util
+from cassandra import (
+    ProtocolVersion,
+    SignatureDescriptor,
+    UserAggregateDescriptor,
+    UserFunctionDescriptor,
+    util,
+)
 
 
 def test_versions() -> None:
@@ -45,3 +51,9 @@ def test_features_of_protocol_versions() -> None:
     assert with_feature(ProtocolVersion.has_checksumming_support) == [5, 6]
     assert with_feature(ProtocolVersion.has_continuous_paging_support) == [dse_v1, dse_v2]
     assert with_feature(ProtocolVersion.has_continuous_paging_next_pages) == [dse_v2]
+
+
+def test_the_repr_of_signatures() -> None:
+    """The repr of a signature has its name and types, as in cassandra-driver."""
+    for cls in (SignatureDescriptor, UserFunctionDescriptor, UserAggregateDescriptor):
+        assert repr(cls("f", ["int", "text"])) == f"{cls.__name__}(f, ['int', 'text'])"

@@ -346,8 +346,11 @@ class MaterializedViewMetadata(_Columnar):
             self.options, is_view=True
         )
         clauses += self._extensions_as_cql()
-        query = ("\n    " if formatted else " ").join(parts)
-        return query + _with(clauses, "\n    AND " if formatted else " AND ")
+        separator = "\n    " if formatted else " "
+        # Unlike in the statement of a table, WITH begins a line, as in cassandra-driver.
+        if clauses:
+            parts.append("WITH " + f"{separator}AND ".join(clauses))
+        return separator.join(parts)
 
     def export_as_string(self) -> str:
         """Return the formatted statement with its semicolon; a comment if the view is damaged."""

@@ -209,6 +209,7 @@ def test_indexes_and_triggers_are_exported_after_their_table() -> None:
         "(id) WITH comment = ''"
     )
     assert statements[4] == view.export_as_string()
+    assert statements[4].endswith("\n    PRIMARY KEY (id)\n    WITH comment = '';")
 
 
 @pytest.mark.parametrize(
