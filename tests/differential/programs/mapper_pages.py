@@ -569,6 +569,49 @@ def counters(context):
     context.record_call("delete", counter.delete)
 
 
+def null_counters(context):
+    """Set counters to None, and add to them by name."""
+    context.set_up_mapper()
+
+    class Hits(Model):
+        page = columns.Text(primary_key=True)
+        hits = columns.Counter()
+        misses = columns.Counter()
+
+    sync_table(Hits)
+
+    def changed(page, change):
+        """Return the row after a change."""
+        Hits.objects(page=page).update(hits=5, misses=2)
+        change(Hits.objects(page=page))
+        return list(Hits.objects(page=page))
+
+    def save_null(rows):
+        counter = rows.get()
+        counter.hits = None
+        counter.save()
+
+    def in_batch(rows):
+        with BatchQuery(batch_type="COUNTER") as batch:
+            rows.batch(batch).update(hits=None, misses=3)
+
+    for name, change in (
+        ("queryset", lambda rows: rows.update(hits=None)),
+        ("with a number", lambda rows: rows.update(hits=None, misses=3)),
+        ("instance", lambda rows: rows.get().update(hits=None)),
+        ("instance with a number", lambda rows: rows.get().update(hits=None, misses=3)),
+        ("save", save_null),
+        ("blind", lambda rows: Hits(page="blind").update(hits=None)),
+        ("all", lambda rows: rows.update(hits=None, misses=None)),
+        ("constructor", lambda rows: Hits.create(page="constructor", hits=None)),
+        ("batch", in_batch),
+        ("add", lambda rows: rows.update(hits__add=3)),
+        ("add a negative number", lambda rows: rows.update(hits__add=-3)),
+        ("add 0", lambda rows: rows.update(hits__add=0)),
+    ):
+        context.record_call(name, lambda: changed(name, change))
+
+
 def user_types(context):
     """Write and read user types."""
     context.set_up_mapper()

@@ -8,6 +8,7 @@ calls the function, records its result or error, and returns the result, or None
 
 import datetime
 import decimal
+import fractions
 import ipaddress
 import itertools
 import pickle
@@ -25,6 +26,18 @@ ONE = uuid.UUID("13814000-1dd2-11b2-8080-808080808080")
 
 class _Text(str):
     pass
+
+
+class _Number:
+    def __float__(self):
+        return 1.5
+
+    def __repr__(self):
+        return "1.5"
+
+
+class _Address:
+    compressed = "1.2.3.4"
 
 
 # The values that `encoding` encodes, by label.
@@ -111,6 +124,16 @@ def encoders_of_programs(context):
     encoder.mapping[_Text] = lambda value: "mine"
     for value in ((1, 2), 5, True, _Text("x"), [1], {"a": 1}):
         context.record_call(f"{value!r}", encoder.cql_encode_all_types, value)
+    encoder.mapping[_Number] = encoder.cql_encode_float
+    encoder.mapping[fractions.Fraction] = encoder.cql_encode_decimal
+    encoder.mapping[_Address] = encoder.cql_encode_ipaddress
+    encoder.mapping[object] = lambda value: "an object"
+    for value in (_Number(), fractions.Fraction(1, 2), _Address(), object()):
+        context.record_call(
+            f"in a list {type(value).__name__}", encoder.cql_encode_all_types, [1, value, 2]
+        )
+    for value in (5, 1.5, _Number()):
+        context.record_call(f"float of {value!r}", encoder.cql_encode_float, value)
     context.record("kinds", sorted(kind.__name__ for kind in Encoder().mapping))
 
 
@@ -138,6 +161,8 @@ def interpolation(context):
         ("%s", ([1, 2],)),
         ("%s", ({1},)),
         ("%(a)", {"a": 1}),
+        ("%(a)s %%(b)s", {"a": 1, "b": ValueError("has no literal")}),
+        ("%(a)s", {"b": ValueError("has no literal")}),
     ):
         context.record_call(f"{text} {parameters}", bind_params, text, parameters, Encoder())
 
