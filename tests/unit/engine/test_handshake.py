@@ -21,9 +21,10 @@ import pytest
 from cassandra import aio
 from cassandra.auth import Token
 from cassandra.engine import handshake
+from cassandra.engine.connection import GOODBYE_TIMEOUT
 from cassandra.engine.control.client_routes import ClientRoutesEndPoint
 from cassandra.engine.endpoint import DefaultEndPoint, EndPoint, SniEndPoint
-from cassandra.engine.handshake import GOODBYE_TIMEOUT, Connector
+from cassandra.engine.handshake import Connector
 from cassandra.errors import (
     AuthenticationFailed,
     ConnectionException,

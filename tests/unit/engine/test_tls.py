@@ -152,6 +152,7 @@ async def test_closed_connections_do_not_wait_for_the_peer(authority: Authority)
             assert (await session.execute(READ)).one().v == VALUE
             (pool,) = session._engine.pools.values()
             connection = pool.connections[0]
+            assert connection._transport is not None
             sock = connection._transport.get_extra_info("socket")
             node.pause()
             connection.close()
