@@ -97,12 +97,16 @@ def with_nulls(array: pyarrow.Array, values: Sequence[Any]) -> list[Any]:
 
 
 def _uuids(array: pyarrow.Array) -> list[uuid.UUID]:
-    """Return the UUIDs of an array of the extension type arrow.uuid. A null becomes any UUID."""
+    """Return the UUIDs of an array of the extension type arrow.uuid. A null becomes any UUID.
+
+    Before version 18, pyarrow does not have this type: the array then has 16 bytes for each UUID.
+    """
     count = len(array)
-    _, packed = array.storage.buffers()
+    storage = getattr(array, "storage", array)
+    _, packed = storage.buffers()
     if not count or packed is None:
         return [_NO_UUID] * count
-    start = array.storage.offset * UUID_SIZE
+    start = storage.offset * UUID_SIZE
     # The array has the same bytes as a vector<uuid, count>. So decode it as a vector, because the
     # codec of vectors makes all UUIDs in one call.
     vector = codecs.vector_of(codecs.uuid(), count)
