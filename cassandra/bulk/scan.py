@@ -673,26 +673,15 @@ class Arrays:
         return arrays
 
 
-class Frames:
-    """Collects pages, and joins them to a pandas data frame, like `ResultSet.to_pandas`.
+class _Pages:
+    """Collects the columns of pages, which must have the same types.
 
-    :param options: see `cassandra.cluster.ResultSet.to_pandas`.
+    :param options: the options of ``to_arrow`` that say how columns are decoded.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._columnar = columnar_module()
-        self._pyarrow = self._columnar.pyarrow_module("to_pandas")
-        # Raise an error now if pandas is missing, and not only after the first page.
-        self._columnar.pandas_module()
-        check_pandas_options(self._pyarrow, options)
-        self._options = dict(options)
-        # These options say how columns are decoded. All other options are passed to
-        # `pyarrow.Table.to_pandas`.
-        self._column_options: dict[str, Any] = {
-            name: self._options.pop(name)
-            for name in ("decimals", "varints", "durations")
-            if name in options
-        }
+        self._column_options = options
         self._layout: Any = None
         self._pages: list[Any] = []
 
@@ -706,17 +695,74 @@ class Frames:
         plan, _ = column_plans(message, self._column_options)
         if self._layout is None:
             self._layout = plan.layout
-            self._columnar.check_types_mapper(self._pyarrow, plan.layout, self._options)
+            self._check_layout()
         self._columnar.check_same(self._layout, plan.layout)
         self._pages.append(message.columns(plan))
+
+    def _check_layout(self) -> None:
+        """Raise an error if the types of the columns do not fit the options."""
+
+    def _check_pages(self) -> None:
+        """Raise ValueError if there was no page, because the scan has no ranges."""
+        if self._layout is None:
+            raise ValueError(NO_PAGE)
+
+
+class PolarsFrames(_Pages):
+    """Collects pages, and joins them to a polars data frame, like `ResultSet.to_polars`.
+
+    :param options: see `cassandra.cluster.ResultSet.to_polars`.
+    """
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        check_option_names("to_polars", options)
+        # Polars has no type for durations of months, days and nanoseconds, so make structs of them.
+        super().__init__({"durations": "struct", **options})
+        self._polars = self._columnar.polars_module()
+
+    def frame(self) -> polars.DataFrame:
+        """Return a `polars.DataFrame` of all pages.
+
+        :raises ValueError: if there was no page, because the scan has no ranges.
+        """
+        self._check_pages()
+        frame: polars.DataFrame = self._columnar.polars_frame(
+            self._polars, self._layout, self._pages
+        )
+        return frame
+
+
+class Frames(_Pages):
+    """Collects pages, and joins them to a pandas data frame, like `ResultSet.to_pandas`.
+
+    :param options: see `cassandra.cluster.ResultSet.to_pandas`.
+    """
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._options = dict(options)
+        # These options say how columns are decoded. All other options are passed to
+        # `pyarrow.Table.to_pandas`.
+        super().__init__(
+            {
+                name: self._options.pop(name)
+                for name in ("decimals", "varints", "durations")
+                if name in options
+            }
+        )
+        self._pyarrow = self._columnar.pyarrow_module("to_pandas")
+        # Raise an error now if pandas is missing, and not only after the first page.
+        self._columnar.pandas_module()
+        check_pandas_options(self._pyarrow, options)
+
+    def _check_layout(self) -> None:
+        self._columnar.check_types_mapper(self._pyarrow, self._layout, self._options)
 
     def frame(self) -> pandas.DataFrame:
         """Return a `pandas.DataFrame` of all pages.
 
         :raises ValueError: if there was no page, because the scan has no ranges.
         """
-        if self._layout is None:
-            raise ValueError(NO_PAGE)
+        self._check_pages()
         return self._columnar.pandas_of_arrow(
             self._pyarrow, self._layout, self._pages, self._options
         )
@@ -981,12 +1027,11 @@ class Scan(_ScanBase):
         :raises TypeError: if the scan has a checkpoint.
         """
         self._check_collecting("to_polars")
-        polars_module = columnar_module().polars_module()
-        # Polars has no type for durations of months, days and nanoseconds, so make structs of them.
-        frame: polars.DataFrame = polars_module.from_arrow(
-            self.to_arrow(**{"durations": "struct", **options})
-        )
-        return frame
+        frames = PolarsFrames(options)
+        for page in self.pages():
+            with self.locating(page):
+                frames.add(page)
+        return frames.frame()
 
     def to_numpy(self, *_extra: NoReturn, **_unknown: NoReturn) -> dict[str, Any]:
         """Return the whole table as a dict of column name to NumPy array.
@@ -1174,12 +1219,11 @@ class AsyncScan(_ScanBase):
         :raises TypeError: if the scan has a checkpoint.
         """
         self._check_collecting("to_polars")
-        polars_module = columnar_module().polars_module()
-        # Polars has no type for durations of months, days and nanoseconds, so make structs of them.
-        frame: polars.DataFrame = polars_module.from_arrow(
-            await self.to_arrow(**{"durations": "struct", **options})
-        )
-        return frame
+        frames = PolarsFrames(options)
+        async for page in self.pages():
+            with self.locating(page):
+                frames.add(page)
+        return frames.frame()
 
 
 def _check_count_options(options: Mapping[str, Any]) -> None:

@@ -240,7 +240,7 @@ def arrow_array(pyarrow: ModuleType, arrow_type: pa.DataType, column: ColumnArra
         )
     # Find the pyarrow type of each child array. The only child of a map is a struct of its key and
     # its value.
-    if column.layout.kind == "map":
+    if pyarrow.types.is_map(arrow_type):
         child_types = [pyarrow.struct([arrow_type.key_field, arrow_type.item_field])]
     elif column.layout.format == "+s":
         child_types = [arrow_type.field(index).type for index in range(len(column.children))]
@@ -281,9 +281,34 @@ def polars_module() -> ModuleType:
 
 
 def polars_frame(polars: ModuleType, layout: Layout, pages: Sequence[ColumnArray]) -> pl.DataFrame:
-    """Return the pages as a `polars.DataFrame`."""
-    frame: pl.DataFrame = polars.DataFrame(ArrowPages(layout, pages))
+    """Return the pages as a `polars.DataFrame`.
+
+    :raises DependencyException: if polars is too old to read more than one page.
+    """
+    frame: pl.DataFrame = polars.DataFrame(ArrowPages(_for_polars(polars, layout), pages))
+    # Without an error, polars before version 1.10 reads only the first page.
+    if layout.children and frame.height < sum(page.length for page in pages):
+        raise DependencyException(
+            f"polars {polars.__version__} reads only the first page of a result: "
+            "pip install 'polars>=1.17.1'"
+        )
     return frame
+
+
+def _for_polars(polars: ModuleType, layout: Layout) -> Layout:
+    """Return `layout` without extension types, and with lists of structs if polars has no maps.
+
+    The buffers are the same. Many versions of polars fail for extension types, and for maps before
+    polars has a type for them.
+
+    :param polars: the module `polars`.
+    """
+    is_list = layout.format == "+m" and not hasattr(polars, "Map")
+    return layout._replace(
+        format="+l" if is_list else layout.format,
+        extension="",
+        children=tuple(_for_polars(polars, child) for child in layout.children),
+    )
 
 
 def pandas_module() -> tuple[Any, Any]:

@@ -308,6 +308,50 @@ def test_frames_of_polars() -> None:
     assert frame.rows() == [(1, "x"), (None, None)] * 2
 
 
+class OldPolars:
+    """A stand-in for a version of polars that reads only the first page of a stream."""
+
+    __version__ = "1.9.0"
+
+    def __init__(self) -> None:
+        # The schema that was read, and the number of rows of the frame.
+        self.schema: Any = None
+        self.height = 0
+
+    def DataFrame(self, stream: Any) -> OldPolars:
+        """Read the first page of a stream."""
+        pyarrow = pytest.importorskip("pyarrow")
+        reader = pyarrow.RecordBatchReader.from_stream(stream)
+        self.schema, self.height = reader.schema, reader.read_next_batch().num_rows
+        return self
+
+
+def test_polars_that_reads_one_page_is_refused() -> None:
+    """If polars lost pages, `polars_frame` raises an error that says which polars to install."""
+    page = read(metadata_of(a=t.Int32Type), [int32(1)], [None])
+    polars: Any = OldPolars()
+    assert pages.polars_frame(polars, page.layout, [page]).height == 2
+    with pytest.raises(DependencyException, match=r"polars 1\.9\.0 reads only .* 'polars>=1"):
+        pages.polars_frame(polars, page.layout, [page, page])
+
+
+def test_polars_gets_no_types_for_which_some_versions_fail() -> None:
+    """UUIDs are exported to polars as bytes, and maps as lists if polars has no type Map."""
+    pyarrow = pytest.importorskip("pyarrow")
+    map_type = t.MapType.apply_parameters([t.UTF8Type, t.UUIDType])
+    data = map_type.codec().encode({"x": IDENTITY})
+    page = read(metadata_of(m=map_type, u=t.UUIDType), [data, IDENTITY.bytes])
+    polars: Any = OldPolars()
+    for map_class in ("MapType", "ListType"):
+        polars.Map = None
+        if map_class == "ListType":
+            del polars.Map
+        pages.polars_frame(polars, page.layout, [page])
+        assert type(polars.schema.field("m").type).__name__ == map_class
+        assert polars.schema.field("u").type == pyarrow.binary(16)
+        assert "uuid" not in str(polars.schema)
+
+
 # -- pandas ----------------------------------------------------------------------------------------
 
 
