@@ -279,7 +279,12 @@ def _sizes_of_runs(array: Any) -> _Sizes:
         return sizes
     ends = compute.subtract(array.run_ends.slice(first, count).cast("int64"), array.offset)
     ends = compute.min_element_wise(ends, len(array))
-    return compute.run_end_decode(pyarrow.RunEndEncodedArray.from_arrays(ends, sizes))
+    # `from_arrays` of pyarrow 15 does not accept an array of ends.
+    run_type = pyarrow.run_end_encoded(ends.type, sizes.type)
+    runs = pyarrow.RunEndEncodedArray.from_buffers(
+        run_type, len(array), [None], 0, 0, children=[ends, sizes]
+    )
+    return compute.run_end_decode(runs)
 
 
 def _size_of_union(array: Any) -> int:

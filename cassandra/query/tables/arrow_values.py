@@ -90,6 +90,9 @@ def _convert_array(
     if hasattr(array, "dictionary_decode"):
         array = without_views(array).dictionary_decode()
     array = storage_of(array)
+    if type(array).__name__ == "HalfFloatArray":
+        # Before version 21, pyarrow returns NumPy's floats, not Python's.
+        return array, _convert_values(array.to_pylist(), float)
     base = container_of(cqltype)
     convert = _ARROW_SCALARS.get(kind_of(cqltype)) if base is None else _ARROW_CONTAINERS[base]
     return array, None if convert is None else convert(array, cqltype)

@@ -8,6 +8,7 @@ type.
 
 from __future__ import annotations
 
+import re
 import reprlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -275,8 +276,12 @@ def arrow_batches(table: Any) -> pa.RecordBatchReader:
     """Return a reader of the record batches that an object with `__arrow_c_stream__` exports.
 
     :raises TypeError: for a polars or DuckDB column whose values Arrow cannot represent.
+    :raises DependencyException: if pyarrow is too old for the types of the columns.
     """
     import pyarrow
+
+    # pyarrow before version 16 can import arrays of "view" types, but cannot read them.
+    knows_views = hasattr(pyarrow, "string_view")
 
     # Look in `sys.modules` and do not import polars: if polars is not imported, `table` is not a
     # frame of polars.
@@ -285,11 +290,31 @@ def arrow_batches(table: Any) -> pa.RecordBatchReader:
         schema = table.schema if isinstance(table, polars.DataFrame) else {table.name: table.dtype}
         for name, dtype in schema.items():
             _check_polars_type(name, dtype)
+        if not knows_views:
+            return _polars_batches(polars, table)
     relation_class = getattr(sys.modules.get("duckdb"), "DuckDBPyRelation", None)
     if relation_class is not None and isinstance(table, relation_class):
         for name, dtype in zip(table.columns, table.types, strict=True):
             _check_duckdb_type(name, dtype)
-    return pyarrow.RecordBatchReader.from_stream(table)
+    reader = pyarrow.RecordBatchReader.from_stream(table)
+    if not knows_views:
+        for field in reader.schema:
+            if _VIEW_TYPE.search(str(field.type)):
+                raise DependencyException(
+                    f"the column {field.name!r} has the type {field.type}, for which pyarrow "
+                    f"{pyarrow.__version__} is too old: pip install 'pyarrow>=16'"
+                )
+    return reader
+
+
+def _polars_batches(polars: Any, table: Any) -> pa.RecordBatchReader:
+    """Return a reader of the record batches of polars data, without "view" types.
+
+    :param polars: the module `polars`.
+    :param table: a data frame, or a series of structs.
+    """
+    frame = table if isinstance(table, polars.DataFrame) else table.struct.unnest()
+    return frame.to_arrow(compat_level=polars.CompatLevel.oldest()).to_reader()
 
 
 def storage_of(array: Any) -> Any:
@@ -337,6 +362,8 @@ def without_views(column: Any) -> Any:
 
 # Maps each "view" type of Arrow to a type that has the same values and that pyarrow can repeat.
 _REPLACEMENTS_OF_VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
+# The "view" types in the text of an Arrow type; a colon follows the name of a struct's field.
+_VIEW_TYPE = re.compile(r"\b(string|binary|list|large_list)_view\b(?!:)")
 
 
 def _check_polars_type(column: str, dtype: Any) -> None:

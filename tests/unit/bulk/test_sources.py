@@ -272,7 +272,9 @@ def _shared_columns() -> dict[str, Any]:
     text = pyarrow.array(["x" * 10_000])
     codes = pyarrow.array([0] * 4000, "int8")
     dictionary = pyarrow.DictionaryArray.from_arrays(codes, text)
-    runs = pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([4000], "int32"), text)
+    run_type = pyarrow.run_end_encoded(pyarrow.int32(), text.type)
+    # pyarrow 15 accepts only a list of ends, not an array.
+    runs = pyarrow.RunEndEncodedArray.from_arrays([4000], text, run_type)
     return {
         "dictionary": dictionary,
         "runs": runs,

@@ -55,3 +55,14 @@ def one_by_one(cqltype: Any, table: Any) -> list[Any]:
 def arrow(values: list[Any], arrow_type: Any) -> Any:
     """Return an Arrow table with one column c0 of the type `arrow_type` that has these values."""
     return pyarrow.table({"c0": pyarrow.array(values, arrow_type)})
+
+
+def type_or_skip(name: str, *parameters: Any) -> Any:
+    """Return a type of pyarrow; skip the test if pyarrow is too old to have it.
+
+    :param name: the name of the function that makes the type.
+    :param parameters: the function's arguments.
+    """
+    if not hasattr(pyarrow, name):
+        pytest.skip(f"pyarrow {pyarrow.__version__} has no type {name}")
+    return getattr(pyarrow, name)(*parameters)

@@ -10,7 +10,9 @@ import polars
 import pyarrow
 import pytest
 
-from cassandra.query.tables.rows import snapshot_and_count
+from cassandra.errors import DependencyException
+from cassandra.query.tables.rows import arrow_batches, snapshot_and_count
+from tests.unit.query.tables.binding import type_or_skip
 
 # Each of these functions returns a table with the rows (1, tags) and (2, None), where `tags` is a
 # list.
@@ -82,7 +84,7 @@ def pandas_on_arrow(columns: Any) -> Any:
     "make_table",
     [
         pyarrow.table,
-        pyarrow.record_batch,
+        pyarrow.RecordBatch.from_pydict,
         lambda columns: pyarrow.table(columns).slice(0, 2),
         polars.DataFrame,
         pandas_on_arrow,
@@ -104,7 +106,6 @@ def test_arrow_data_of_all_kinds_is_copied_unchanged() -> None:
     first = pyarrow.table(
         {
             "text": ["a", None, "c"],
-            "view": pyarrow.array(["a", None, "c"]).cast(pyarrow.string_view()),
             "tags": [[1], None, [2, None]],
             "word": pyarrow.array(["x", "y", "x"]).dictionary_encode(),
             "point": [{"x": 1}, None, {"x": 2}],
@@ -112,10 +113,52 @@ def test_arrow_data_of_all_kinds_is_copied_unchanged() -> None:
             "nothing": pyarrow.nulls(3),
         }
     )
-    second = first.set_column(3, "word", pyarrow.array(["z", "z", "y"]).dictionary_encode())
+    if hasattr(pyarrow, "string_view"):
+        first = first.append_column("view", first["text"].cast(pyarrow.string_view()))
+    second = first.set_column(2, "word", pyarrow.array(["z", "z", "y"]).dictionary_encode())
     table = pyarrow.concat_tables([first, second]).slice(1, 4)
     copied: Any
     copied, count = snapshot_and_count(table)
     assert count == 4
     assert copied.schema == table.schema
     assert copied.to_pylist() == table.to_pylist()
+
+
+def test_frames_of_polars_have_no_views_for_an_old_pyarrow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A frame of polars comes without "view" types if pyarrow does not have these types.
+
+    Otherwise the strings of polars are views.
+    """
+    monkeypatch.delattr(pyarrow, "string_view", raising=False)
+    columns: dict[str, list[Any]] = {
+        "text": ["a", None],
+        "tags": [["x"], []],
+        "blob": [b"y", b""],
+    }
+    words = polars.Series(["w", None], dtype=polars.Categorical)
+    frame = polars.DataFrame({**columns, "word": words})
+    table = arrow_batches(polars.concat([frame, frame], rechunk=False)).read_all()
+    assert "view" not in str(table.schema)
+    assert table.select(list(columns)).to_pydict() == {
+        name: values * 2 for name, values in columns.items()
+    }
+    assert table["word"].to_pylist() == ["w", None] * 2
+
+
+@pytest.mark.parametrize("shape", [list, dict])
+def test_views_that_an_old_pyarrow_cannot_read_are_refused(
+    monkeypatch: pytest.MonkeyPatch, shape: type
+) -> None:
+    """A column with "view" types raises an error that says which pyarrow to install."""
+    view = type_or_skip("string_view")
+    view_type = pyarrow.list_(view) if shape is list else pyarrow.struct([("a", view)])
+    schema = pyarrow.schema([("string_view", pyarrow.int32()), ("v", view_type)])
+    table = schema.empty_table()
+    # A column may have any name.
+    assert arrow_batches(table.select(["string_view"])).read_all().num_rows == 0
+    monkeypatch.delattr(pyarrow, "string_view")
+    assert arrow_batches(table.select(["string_view"])).read_all().num_rows == 0
+    with pytest.raises(DependencyException, match=r"column 'v' has .*_view.* 'pyarrow>=16'"):
+        arrow_batches(table)
