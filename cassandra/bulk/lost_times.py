@@ -107,19 +107,26 @@ def _has_time_of_day(table: Any, index: int) -> bool:
     """Return True if a column of a table has timestamps that are not midnight."""
     if hasattr(table, "iloc"):
         series = table.iloc[:, index]
+        if hasattr(series.dtype, "pyarrow_dtype"):
+            return _arrow_has_time_of_day(series.array.__arrow_array__())
         kind = getattr(series.dtype, "kind", "")
         if kind == "O":
             return any(map(is_with_time, series))
         if kind != "M" or not hasattr(series, "dt"):
             return False
-        values = series.dropna()
+        # Remove the time zone: some zones have days that do not begin at midnight.
+        values = series.dropna().dt.tz_localize(None)
         return bool((values != values.dt.normalize()).any())
     if is_array(table):
         array: Any = table
         return _array_has_time_of_day(array[array.dtype.names[index]])
+    return _arrow_has_time_of_day(table.column(index))
+
+
+def _arrow_has_time_of_day(values: Any) -> bool:
+    """Return True if an array or chunked array of Arrow has timestamps that are not midnight."""
     from pyarrow import ArrowInvalid, compute, types
 
-    values = table.column(index)
     if types.is_dictionary(values.type) and types.is_timestamp(values.type.value_type):
         values = values.cast(values.type.value_type)
     if not types.is_timestamp(values.type):
