@@ -6,6 +6,7 @@ Only about one chunk of a file is in memory at a time. Error messages say where 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Set
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -194,7 +195,8 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
 
     # We open the file ourselves: if pyarrow opened it and could not read it, pyarrow would
     # never close it.
-    with open(path, "rb") as binary:
+    with ExitStack() as files:
+        binary = files.enter_context(open(path, "rb"))
         try:
             # Verify page checksums, if the file has any: otherwise a flipped bit would silently
             # change a value.
@@ -211,7 +213,10 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
         select_columns(pyarrow.Table.from_batches([], file.schema_arrow), reading, path)
         fields = {reading.field(column) for column in reading.columns}
         selected = [name for name in names if name in fields]
-        for table in _tables(path, file, selected):
+        nanosecond_file = None
+        if _may_have_late_moments(file):
+            nanosecond_file = parquet.ParquetFile(files.enter_context(open(path, "rb")))
+        for table in _tables(path, file, selected, nanosecond_file):
             yield Part(len(table), partial(make_chunk, table))
 
 
@@ -222,12 +227,73 @@ def _refuse_pipe(path: str) -> None:
         )
 
 
-def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
+def _may_have_late_moments(file: Any) -> bool:
+    """Return True if moments before 1970 in a Parquet file may be 584 years late.
+
+    pyarrow 15, for example, writes the time of day of a moment before 1970 into an INT96 timestamp
+    as a negative number. pyarrow reads it as a positive number, 2**64 nanoseconds larger.
+    """
+    return str(file.metadata.created_by).startswith("parquet-cpp") and any(
+        file.schema.column(index).physical_type == "INT96" for index in range(len(file.schema))
+    )
+
+
+def _correct_late_moments(batch: Any, nanosecond_batch: Any) -> Any:
+    """Return `batch` with right moments before 1970: see `_may_have_late_moments`.
+
+    As nanoseconds, the mistake of 2**64 overflows to the right moment. But so does a moment that is
+    really after the year 2262 overflow to a moment before 1970. Its number of nanoseconds then ends
+    with other digits than zeros, unlike the number of a moment that is stored as microseconds.
+    Timestamps inside lists or structs are not corrected.
+
+    :param batch: a batch with INT96 timestamps as milliseconds.
+    :param nanosecond_batch: the same batch with these timestamps as nanoseconds.
+    """
+    import pyarrow
+    from pyarrow import compute
+
+    columns = batch.columns
+    for index, nanosecond_column in enumerate(nanosecond_batch.columns):
+        if str(nanosecond_column.type) == str(columns[index].type):
+            continue
+        if not pyarrow.types.is_timestamp(columns[index].type):
+            continue
+        nanos = nanosecond_column.cast("int64")
+        # Integers are divided towards zero, so subtract to round a negative number down.
+        millis = compute.divide(compute.subtract(nanos, 999_999), 1_000_000)
+        lateness = compute.subtract(columns[index].cast("int64"), millis)
+        last_digits = compute.subtract(nanos, compute.multiply(compute.divide(nanos, 1000), 1000))
+        is_late = compute.and_(
+            compute.and_(
+                compute.less(nanos, 0),
+                compute.is_in(lateness, pyarrow.array([_LATENESS, _LATENESS + 1])),
+            ),
+            compute.not_equal(last_digits, _OVERFLOWED_DIGITS),
+        )
+        numbers = compute.if_else(is_late, millis, columns[index].cast("int64"))
+        columns[index] = numbers.cast(columns[index].type)
+    return pyarrow.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+# 2**64 nanoseconds in milliseconds.
+_LATENESS = 2**64 // 1_000_000
+# The last three digits of a whole number of microseconds in nanoseconds, less 2**64: see
+# `_correct_late_moments`.
+_OVERFLOWED_DIGITS = -(2**64 % 1000)
+
+
+def _tables(path: str, file: Any, columns: list[str], nanosecond_file: Any = None) -> Iterator[Any]:
     """Yield the rows of a Parquet file in tables of limited decoded size.
 
     We measure each batch after reading it. The sizes in the file's metadata are sizes of encoded
     pages, where a repeated string is stored once. So are the strings of a dictionary column, which
     `pieces_of` measures as if they were decoded.
+
+    :param path: the path of the file, for errors.
+    :param file: the file, an object of pyarrow.
+    :param columns: the names of the columns that are read.
+    :param nanosecond_file: the same file with INT96 timestamps as nanoseconds; None if no moment
+        needs a correction: see `_may_have_late_moments`.
     """
     import pyarrow
 
@@ -237,6 +303,9 @@ def _tables(path: str, file: Any, columns: list[str]) -> Iterator[Any]:
     size = sum(group.total_byte_size for group in groups)
     batch_rows = min(PARQUET_ROWS, chunks.rows_of_a_chunk(size, row_count))
     batches = file.iter_batches(batch_size=batch_rows, columns=columns)
+    if nanosecond_file is not None:
+        nanosecond_batches = nanosecond_file.iter_batches(batch_size=batch_rows, columns=columns)
+        batches = map(_correct_late_moments, batches, nanosecond_batches)
     batches_of_chunk: list[Any] = []
     size_of_chunk = rows_read = 0
     while True:

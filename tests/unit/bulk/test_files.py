@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import struct
 import sys
 from functools import partial
 from pathlib import Path
@@ -21,6 +22,7 @@ from cassandra.sentinels import UNSET_VALUE
 from tests.unit.bulk import readings
 
 EPOCH = datetime.datetime(1970, 1, 1)
+JULIAN_1970 = 2_440_588  # the number of the day 1970-01-01 in INT96 timestamps
 COLUMNS = (Column("id", Int32Type), Column("name", UTF8Type, is_needed=False))
 reading = partial(readings.reading, columns=COLUMNS)
 
@@ -226,31 +228,78 @@ def test_int96_timestamps_keep_their_years(tmp_path: Path) -> None:
     Readers usually convert INT96 to nanoseconds, whose range is only the years 1677 to 2262.
     """
     pyarrow = pytest.importorskip("pyarrow")
-    pyarrow_parquet = pytest.importorskip("pyarrow.parquet")
-    path = tmp_path / "a.parquet"
     timestamps = [
         datetime.datetime(1, 1, 1),
-        datetime.datetime(1600, 2, 29, 23, 59, 59, 999_999),
+        datetime.datetime(1600, 2, 29),
         datetime.datetime(2024, 1, 1, 0, 0, 0, 1_000),
         None,
+        datetime.datetime(2500, 1, 2, 3, 4, 5, 6),
         datetime.datetime(9999, 12, 31),
     ]
-    array = pyarrow.array(timestamps, pyarrow.timestamp("us"))
-    lists = pyarrow.array([[timestamp] for timestamp in timestamps])
-    for cql_type, column in ((DateType, array), (ListType.apply_parameters([DateType]), lists)):
-        pyarrow_parquet.write_table(
-            pyarrow.table({"id": column}), path, use_deprecated_int96_timestamps=True
-        )
-        assert pyarrow_parquet.ParquetFile(path).schema.column(0).physical_type == "INT96"
-        # A load reads the timestamps as milliseconds since 1970.
-        target: Any = (Column("id", cql_type),)
-        (chunk,) = read(path, columns=target)
-        millis = [
-            None if timestamp is None else (timestamp - EPOCH) // datetime.timedelta(milliseconds=1)
-            for timestamp in timestamps
-        ]
-        expected = millis if cql_type is DateType else [[value] for value in millis]
-        assert [value for (value,) in rows_of(chunk.rows, target)] == expected
+    millis = list(map(millis_of, timestamps))
+    path = tmp_path / "a.parquet"
+    write_int96(path, pyarrow.array(timestamps, pyarrow.timestamp("us")))
+    assert int96_values(path, DateType) == millis
+    write_int96(path, pyarrow.array([[timestamp] for timestamp in timestamps]))
+    assert int96_values(path, ListType.apply_parameters([DateType])) == [[item] for item in millis]
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_int96_timestamps_that_old_versions_of_pyarrow_wrote_are_corrected(
+    tmp_path: Path, unit: str
+) -> None:
+    """Moments before 1970 are read right if their time of day was written as a negative number."""
+    pyarrow = pytest.importorskip("pyarrow")
+    timestamps = [
+        datetime.datetime(1700, 1, 1, 12),
+        datetime.datetime(1960, 2, 29, 23, 59, 59, 999_000),
+        None,
+        datetime.datetime(1969, 12, 31),
+        datetime.datetime(2024, 1, 1, 0, 0, 0, 1_000),
+        datetime.datetime(2100, 1, 1),
+    ]
+    if unit != "ns":
+        timestamps.append(datetime.datetime(2500, 1, 2, 3, 4, 5, 6_000))
+    path = tmp_path / "a.parquet"
+    write_int96(path, pyarrow.array(timestamps, pyarrow.timestamp(unit)))
+    # Write the moments as pyarrow 15 does: the day after them, and the time before that day.
+    content = path.read_bytes()
+    day = datetime.timedelta(days=1)
+    for timestamp in timestamps:
+        if timestamp is not None and timestamp < EPOCH and timestamp.time() != datetime.time():
+            days, time_of_day = divmod(timestamp - EPOCH, day)
+            nanos = time_of_day // datetime.timedelta(microseconds=1) * 1000
+            right = struct.pack("<qi", nanos, days + JULIAN_1970)
+            wrong = struct.pack("<qi", nanos - 86_400 * 10**9, days + 1 + JULIAN_1970)
+            assert content.count(right) + content.count(wrong) == 1
+            content = content.replace(right, wrong)
+    path.write_bytes(content)
+    assert int96_values(path, DateType) == list(map(millis_of, timestamps))
+
+
+def millis_of(timestamp: datetime.datetime | None) -> int | None:
+    """Return a timestamp as milliseconds since 1970."""
+    if timestamp is None:
+        return None
+    return (timestamp - EPOCH) // datetime.timedelta(milliseconds=1)
+
+
+def write_int96(path: Path, column: Any) -> None:
+    """Write a Parquet file with the column `id`, whose timestamps have the type INT96."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(
+        pyarrow.table({"id": column}), path, use_deprecated_int96_timestamps=True,
+        compression="none", use_dictionary=False, write_statistics=False,
+    )  # fmt: skip
+    assert parquet.ParquetFile(path).schema.column(0).physical_type == "INT96"
+
+
+def int96_values(path: Path, cql_type: Any) -> list[Any]:
+    """Return the values that a load reads for the column `id`."""
+    columns: Any = (Column("id", cql_type),)
+    (chunk,) = read(path, columns=columns)
+    return [value for (value,) in rows_of(chunk.rows, columns)]
 
 
 def test_files_that_are_not_parquet_are_refused(tmp_path: Path) -> None:
