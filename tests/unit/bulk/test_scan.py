@@ -410,8 +410,11 @@ def test_a_checkpoint_is_refused_for_another_array(
     Their `repr` has an ellipsis there. So a description by `repr` would be the same, and a scan
     with another condition would be resumed and would lose rows.
     """
-    module, _, name = make.partition(".")
-    make_array = getattr(pytest.importorskip(module), name)
+    module_name, _, name = make.partition(".")
+    module = pytest.importorskip(module_name)
+    make_array = getattr(module, name)
+    if module_name == "pyarrow" and not hasattr(module.Int64Scalar, "__index__"):
+        pytest.skip("the numbers of this pyarrow are not integers of Python, so they are refused")
     query = f"{QUERY} AND c0 IN ? ALLOW FILTERING"
     markers = [("a", "bigint"), ("b", "bigint"), ("in(c0)", "list<int>")]
     nodes.prime_prepare(query, markers, COLUMNS)
