@@ -443,8 +443,9 @@ class Encoder:
     def _cql_encode_arrow_scalar(self, val: Any) -> str:
         """Return the literal of a scalar of pyarrow."""
         plain_value = val.as_py()
-        # `as_py` converts a map to a list of pairs, so convert the list back to a map.
-        if isinstance(val, Mapping) and isinstance(plain_value, list):
+        # `as_py` converts a map to a list of pairs, so convert the list back to a map. Scalars of
+        # older versions of pyarrow are no mappings.
+        if type(val).__name__ == "MapScalar" and isinstance(plain_value, list):
             plain_value = OrderedMap(plain_value)
         return self.cql_encode_all_types(plain_value)
 

@@ -15,6 +15,7 @@ Cassandra (https://opentelemetry.io/docs/specs/semconv/database/cassandra/).
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,6 +44,8 @@ _SCHEMA = "https://opentelemetry.io/schemas/1.33.0"
 _SYSTEM = "cassandra"
 # The bucket bounds in seconds that the conventions recommend for db.client.operation.duration.
 _BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
+# The name of the parameter for these bounds.
+_ADVISORY = "explicit_bucket_boundaries_advisory"
 # Keys in OpenTelemetry's context. If the value of one is true, instrumentations must not create
 # spans. Its SDK sets the second key while it exports spans. Without that key, an exporter that
 # writes spans with this driver would create a further span for each export, without end.
@@ -228,11 +231,15 @@ def _metric_attributes(
 def _create_histogram(provider: MeterProvider | None) -> metrics.Histogram:
     """Create the histogram of request durations, with the provider's meter."""
     meter = metrics.get_meter(_SCOPE, __version__, provider, _SCHEMA)
+    # Before version 1.30, the API has no parameter for the bounds.
+    options: dict[str, Any] = {}
+    if _ADVISORY in inspect.signature(metrics.Meter.create_histogram).parameters:
+        options[_ADVISORY] = _BUCKETS
     return meter.create_histogram(
         "db.client.operation.duration",
         unit="s",
         description="Duration of database client operations.",
-        explicit_bucket_boundaries_advisory=_BUCKETS,
+        **options,
     )
 
 

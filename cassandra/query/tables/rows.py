@@ -299,7 +299,8 @@ def arrow_batches(table: Any) -> pa.RecordBatchReader:
     reader = pyarrow.RecordBatchReader.from_stream(table)
     if not knows_views:
         for field in reader.schema:
-            if _VIEW_TYPE.search(str(field.type)):
+            # A colon follows the name of a struct's field.
+            if re.search(r"\b(string|binary|list|large_list)_view\b(?!:)", str(field.type)):
                 raise DependencyException(
                     f"the column {field.name!r} has the type {field.type}, for which pyarrow "
                     f"{pyarrow.__version__} is too old: pip install 'pyarrow>=16'"
@@ -362,8 +363,6 @@ def without_views(column: Any) -> Any:
 
 # Maps each "view" type of Arrow to a type that has the same values and that pyarrow can repeat.
 _REPLACEMENTS_OF_VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
-# The "view" types in the text of an Arrow type; a colon follows the name of a struct's field.
-_VIEW_TYPE = re.compile(r"\b(string|binary|list|large_list)_view\b(?!:)")
 
 
 def _check_polars_type(column: str, dtype: Any) -> None:

@@ -90,6 +90,7 @@ def test_values_that_cannot_be_compared_are_different() -> None:
         assert are_different([value], [1])
 
 
+@pytest.mark.filterwarnings("ignore:elementwise comparison failed:DeprecationWarning")
 def test_arrays_are_compared_element_by_element() -> None:
     """`are_different` compares all elements of arrays, also if one of the two arrays is empty."""
     numpy = pytest.importorskip("numpy")
