@@ -51,7 +51,7 @@ def test_extras_of_extras_are_included(functions: dict[str, Any]) -> None:
 def test_patch_releases_of_the_minimum_are_allowed(
     functions: dict[str, Any], requirement: str, allowed: list[str], refused: list[str]
 ) -> None:
-    """Only patch releases of the lowest version are allowed; pytest's plugins may be newer."""
+    """Only patch releases of the lowest version are allowed; programs that test may be newer."""
     specifier = Requirement(functions["lowest"](Requirement(requirement))).specifier
     assert all(specifier.contains(version) for version in allowed)
     assert not any(specifier.contains(version) for version in refused)
