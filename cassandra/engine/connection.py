@@ -213,6 +213,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         "_complaints",
         "_frame_options",
         "_held_up_since",
+        "_is_lost",
         "_lent_check",
         "_loop",
         "_reader",
@@ -296,6 +297,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # True if the host name of the end point also has the address at which its node was reached
         # before. This connection may have reached another node.
         self.is_at_other_address = False
+        self._is_lost = False  # True once the transport has closed
         self.is_reached = False  # True once TCP is connected; the TLS handshake may still run
         # The loop's time when bytes that count as activity were last received; see `LARGE_PART`.
         self.last_activity = 0.0
@@ -889,6 +891,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
 
         :param exc: the error; None after a normal close.
         """
+        self._is_lost = True
         if self.on_lost is not None:
             self.on_lost(self)
         self.close(self._lost_error(exc))
@@ -950,11 +953,11 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 self._transport.close()
                 if self.tls is not None:
                     # The loop's limit of 30 seconds would keep many sockets.
-                    self._loop.call_later(GOODBYE_TIMEOUT, self._transport.abort)
+                    self._loop.call_later(GOODBYE_TIMEOUT, self.abort)
             else:
                 # `close` would first send the bytes that are still buffered, and would wait forever
                 # for a peer that does not read.
-                self._transport.abort()
+                self.abort()
         responders = streams.take_all()
         if responders:
             for responder in responders:
@@ -982,7 +985,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         `close` without an error lets the transport send these bytes first, which may take for ever
         if the peer does not read.
         """
-        if self._transport is not None:
+        # Some versions of asyncio cannot abort a TLS transport that is closed already.
+        if self._transport is not None and not self._is_lost:
             self._transport.abort()
 
     def _shutdown_error(self) -> Exception:
