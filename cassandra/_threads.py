@@ -73,6 +73,10 @@ RLock: Callable[[], threading.RLock] = _unpatched("RLock")
 get_ident: Callable[[], int] = _unpatched("get_ident")
 _start: Callable[[Callable[[], None], tuple[()]], int] = _unpatched("start_new_thread")
 
+# The module "posix" or "nt", from which `os` takes its functions. eventlet patches only `os`. Its
+# `os.read` and `os.write` run other greenlets first, and the calling greenlet can be killed there.
+_system: Any = sys.modules[os.name]
+
 
 class Waiter(Protocol):
     """A lock that is acquired to wait for an event, and released when the event happens."""
@@ -353,6 +357,8 @@ class _Mailbox:
         self._is_signalled = False  # True if there is a byte in the pipe
         self._guard = Lock()  # protects the pipe from being closed during a write
         self._out, self._in = os.pipe()
+        # A read must not block the thread, even if the hub reports a byte that is not there.
+        os.set_blocking(self._out, False)
         sys.modules["eventlet"].spawn(self._deliver)
 
     def put(self, event: Any) -> None:
@@ -367,7 +373,7 @@ class _Mailbox:
             with self._guard:
                 if not self._is_signalled:
                     self._is_signalled = True
-                    os.write(self._in, b"\0")
+                    _system.write(self._in, b"\0")
 
     def close(self) -> None:
         """Close the pipe, because the thread has ended and nobody reads the pipe any more.
@@ -395,7 +401,8 @@ class _Mailbox:
         while True:
             # Other greenlets run until the pipe has a byte.
             hubs.trampoline(self._out, read=True)
-            os.read(self._out, 65536)
+            with suppress(BlockingIOError):
+                _system.read(self._out, 65536)
             # Clear the flag before reading events: for an event that comes later, `put` then writes
             # a byte again.
             self._is_signalled = False

@@ -211,6 +211,45 @@ print(session.execute("READ").one().v)
     assert run_program(program) == ["late", "timed out", "7"]
 
 
+@pytest.fixture
+def run_eventlet_program() -> RunProgram:
+    """Return a function like that of `run_program`, for eventlet."""
+    return lambda program, **options: printed_lines("eventlet", "uvloop", program, **options)
+
+
+def test_a_greenlet_that_adds_a_callback_is_not_suspended(run_eventlet_program: RunProgram) -> None:
+    """A greenlet of eventlet that were killed there would block all others of its thread."""
+    program = """
+session = cluster.connect()
+future = session.execute_async("READ")
+future.result()
+called = green.Event()
+adds = green.spawn(future.add_callback, lambda rows: called.send(rows[0].v))
+green.sleep(0)
+print(adds.dead)
+adds.kill()
+with green.Timeout(10):
+    print(session.execute("READ").one().v, called.wait())
+"""
+    assert run_eventlet_program(program) == ["True", "7 7"]
+
+
+def test_the_engine_does_not_run_greenlets(run_eventlet_program: RunProgram) -> None:
+    """A hub that runs in the engine's thread would leak a file descriptor for each cluster."""
+    program = """
+from eventlet import hubs
+main = threading.get_native_id()
+trampoline = hubs.trampoline
+def record(*arguments, **options):
+    if threading.get_native_id() != main:
+        print("suspended in the engine's thread")
+    return trampoline(*arguments, **options)
+hubs.trampoline = record
+print(cluster.connect().execute("READ").one().v)
+"""
+    assert run_eventlet_program(program) == ["7"]
+
+
 def test_a_blocking_address_translator_runs_in_a_real_thread(run_program: RunProgram) -> None:
     """A blocking address translator runs in a real thread, not in the thread of the loop."""
     program = """
