@@ -359,7 +359,7 @@ class _Mailbox:
         self._out, self._in = os.pipe()
         # A read must not block the thread, even if the hub reports a byte that is not there.
         os.set_blocking(self._out, False)
-        sys.modules["eventlet"].spawn(self._deliver)
+        self._reader = sys.modules["eventlet"].spawn(self._deliver)
 
     def put(self, event: Any) -> None:
         """Deliver `event`. Any thread may call this."""
@@ -391,6 +391,21 @@ class _Mailbox:
             event = self._events.popleft()
             if isinstance(event, _MailedCall):
                 _spawn_at_home(event.call)
+
+    def renew_pipe(self) -> None:
+        """Replace the pipe, which belongs to the parent. Called in a forked child."""
+        self._guard = Lock()
+        pipe = os.pipe()
+        os.set_blocking(pipe[0], False)
+        # Keep the numbers of the descriptors. The epoll object of the hub is still shared with the
+        # parent: if the reader unregisters another pipe there, it does not unregister the parent's.
+        for new, old in zip(pipe, (self._out, self._in), strict=True):
+            os.dup2(new, old, inheritable=False)
+            os.close(new)
+        # The parent's byte is not in the new pipe, and the hub does not wait for the new pipe yet.
+        # So let the reader run once.
+        self._is_signalled = False
+        self.hub.schedule_call_global(0, self._reader.switch)
 
     def _deliver(self) -> None:
         """Send the events to their greenlets, forever.
@@ -428,8 +443,15 @@ def _mailbox() -> _Mailbox:
     return mailbox
 
 
-# A forked child must not use the mailboxes of its parent, because the parent reads the same pipes.
-renew_in_child(_mailboxes.clear)
+@renew_in_child
+def _renew_mailboxes() -> None:
+    """Separate the mailboxes of a forked child from those of its parent.
+
+    The greenlets of the parent, which read the pipes, go on in the child. If they read a byte of
+    the parent, the parent would not wake up.
+    """
+    for mailbox in _mailboxes.values():
+        mailbox.renew_pipe()
 
 
 def in_own_greenlet(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -250,6 +250,38 @@ print(cluster.connect().execute("READ").one().v)
     assert run_eventlet_program(program) == ["7"]
 
 
+def test_a_forked_child_does_not_take_the_wake_ups_of_its_parent(
+    run_eventlet_program: RunProgram,
+) -> None:
+    """A child of a fork runs the greenlets of its parent, and shares the parent's epoll object."""
+    program = """
+import os
+session = cluster.connect()
+print(session.execute("READ").one().v)
+child_reads, parent_writes = os.pipe()
+parent_reads, child_writes = os.pipe()
+pid = os.fork()
+if pid == 0:
+    # The child runs its hub until the parent has closed the pipe.
+    os.write(child_writes, b"0")
+    os.close(parent_writes)
+    os.read(child_reads, 1)
+    try:
+        from cassandra._threads import new_waiter
+        waiter = new_waiter()
+        threads = [green.spawn(waiter.acquire), green.spawn_after(0, waiter.release)]
+        os._exit(0 if threads[0].wait() else 1)
+    finally:
+        os._exit(2)
+os.read(parent_reads, 1)
+with green.Timeout(10):
+    print({session.execute("READ").one().v for _ in range(200)})
+os.close(parent_writes)
+print(os.waitpid(pid, 0) == (pid, 0))
+"""
+    assert run_eventlet_program(program) == ["7", "{7}", "True"]
+
+
 def test_a_blocking_address_translator_runs_in_a_real_thread(run_program: RunProgram) -> None:
     """A blocking address translator runs in a real thread, not in the thread of the loop."""
     program = """
