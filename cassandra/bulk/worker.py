@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from queue import SimpleQueue
 from typing import Any
 
 # (future of the result, function to call, its arguments)
@@ -22,7 +22,9 @@ class Worker:
     """
 
     def __init__(self, name: str) -> None:
-        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()  # None ends the thread
+        # Look up the class now: gevent or eventlet may have replaced it after this module was
+        # imported. None in the queue ends the thread.
+        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=_run, args=(self._tasks,), name=name, daemon=True)
         self._thread.start()
 
@@ -41,7 +43,7 @@ class Worker:
         self._tasks.put(None)
 
 
-def _run(tasks: SimpleQueue[_Task | None]) -> None:
+def _run(tasks: queue.SimpleQueue[_Task | None]) -> None:
     """Make the calls in the queue, until the queue yields None. Runs in the thread."""
     while (task := tasks.get()) is not None:
         future, call, arguments = task

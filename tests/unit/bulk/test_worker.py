@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from collections.abc import Iterator
 
@@ -49,6 +50,18 @@ def test_a_call_that_was_cancelled_is_not_made(worker: Worker) -> None:
     assert first_call.result(WAIT)
     # The worker still makes later calls; `int()` returns 0.
     assert worker.submit(int).result(WAIT) == 0
+
+
+def test_the_class_of_the_queue_is_looked_up_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """gevent and eventlet may replace the class after the driver was imported."""
+
+    class GreenQueue(queue.Queue):  # type: ignore[type-arg]
+        """A queue in which greenlets wait."""
+
+    monkeypatch.setattr(queue, "SimpleQueue", GreenQueue)
+    late_worker = Worker("late")
+    late_worker.shutdown()
+    assert isinstance(late_worker._tasks, GreenQueue)
 
 
 def test_a_process_ends_although_a_call_does_not() -> None:

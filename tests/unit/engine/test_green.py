@@ -282,6 +282,24 @@ print(os.waitpid(pid, 0) == (pid, 0))
     assert run_eventlet_program(program) == ["7", "{7}", "True"]
 
 
+@pytest.mark.parametrize("setup_code", ["", "import cassandra.bulk.load"])
+def test_the_worker_of_a_load_does_not_block_other_greenlets(
+    run_program: RunProgram, setup_code: str
+) -> None:
+    """The worker, which reads the source of a load, is a greenlet, even if it was imported early.
+
+    In a queue of the standard library, it would block its thread.
+    """
+    program = """
+from cassandra.bulk.worker import Worker
+worker = Worker("reader")
+green.sleep(0)  # the worker begins to wait for a call
+print(worker.submit(int, "7").result())
+worker.shutdown()
+"""
+    assert run_program(program, setup_code=setup_code) == ["7"]
+
+
 def test_a_blocking_address_translator_runs_in_a_real_thread(run_program: RunProgram) -> None:
     """A blocking address translator runs in a real thread, not in the thread of the loop."""
     program = """
