@@ -14,7 +14,7 @@ event loop waits in the kernel, so it needs a real thread. This module therefore
 
 We cannot use the locks of gevent and eventlet. If only another thread can end a wait, gevent raises
 an error about a deadlock, and eventlet's locks only work within one thread. So greenlets of gevent
-are woken by a watcher of their hub (gevent's event loop), and greenlets of eventlet through a pipe.
+are woken by a callback of their hub (gevent's event loop), those of eventlet through a pipe.
 
 A simulation (see the testing package) runs threads one at a time, in virtual time. Inside its
 threads, the functions of this module return the simulation's objects: see `Simulation`.
@@ -226,7 +226,7 @@ class _WaitPoint(Protocol):
         """Wake the greenlet. Any thread may call this, even before the greenlet calls `wait`."""
 
     def close(self) -> None:
-        """Release the resources after the wait. Must not be called while a `wake` is running."""
+        """Release the resources after the wait. A call of `wake` may still follow."""
 
 
 class _GreenWaiter:
@@ -271,16 +271,13 @@ class _GreenWaiter:
             has_come = wait_point.wait(seconds)
         except BaseException:
             # For example, the greenlet was killed. If `release` has already chosen this greenlet,
-            # its wake-up would be lost, so pass the wake-up to the next waiting greenlet.
+            # its wake-up would be lost, so pass the wake-up to the next waiting greenlet. Do not
+            # wait here for the wake-up that comes, because the greenlet may be killed again.
             if not self._leave(wait_point):
-                # Wait until the wake-up has come, because it cannot be stopped any more.
-                wait_point.wait(None)
                 self.release()
             raise
-        if not has_come and not self._leave(wait_point):
-            # `release` has chosen this wait point just now, and is about to wake it.
-            has_come = wait_point.wait(None)
-        return has_come
+        # If the time is over, `release` may have chosen this wait point just now.
+        return has_come or not self._leave(wait_point)
 
     def _leave(self, wait_point: _WaitPoint) -> bool:
         """Stop waiting. Return False if `release` has already chosen this wait point to wake it."""
@@ -304,14 +301,17 @@ class _GreenWaiter:
 class _GeventWaitPoint:
     """Suspends a greenlet of gevent until a thread wakes it."""
 
-    __slots__ = ("_turn", "_watcher")
+    __slots__ = ("_call_soon", "_turn", "_watcher")
 
     def __init__(self) -> None:
         hub = sys.modules["gevent.hub"]
         self._turn = hub.Waiter()  # gevent's object that suspends the greenlet
+        loop = hub.get_hub().loop
+        # Unlike the watcher, the loop may be used after `close`.
+        self._call_soon = loop.run_callback_threadsafe
         # Start a watcher before the wait: if the hub has no active watcher, gevent takes the wait
-        # for a deadlock.
-        self._watcher = hub.get_hub().loop.async_()
+        # for a deadlock. No other thread uses the watcher.
+        self._watcher = loop.async_()
         self._watcher.start(self._turn.switch, True)
 
     def wait(self, seconds: float | None) -> bool:
@@ -323,7 +323,7 @@ class _GeventWaitPoint:
         self._watcher.close()
 
     def wake(self) -> None:
-        self._watcher.send()
+        self._call_soon(self._turn.switch, True)
 
 
 class _EventletWaitPoint:

@@ -144,6 +144,22 @@ def test_a_release_for_a_killed_waiter_wakes_the_next(waiter: Any) -> None:
     assert waiter.acquire(timeout=0) is True
 
 
+def test_a_killed_waiter_does_not_wait_for_its_wake_up(waiter: Any) -> None:
+    """It could be killed again during that wait, and then the release would be lost."""
+
+    class TwiceKilledWaitPoint(WaitPoint):
+        def wait(self, seconds: float | None) -> bool:
+            if not self.parked.is_set():
+                self.parked.set()
+                waiter.release()
+            raise SystemExit
+
+    waiter._new_wait_point = TwiceKilledWaitPoint
+    with pytest.raises(SystemExit):
+        waiter.acquire()
+    assert waiter.acquire(timeout=0) is True
+
+
 def test_a_green_event_wakes_all_waiters_and_stays_set() -> None:
     """A wait must time out before the event is set, and return True from then on."""
     event = GreenEvent()

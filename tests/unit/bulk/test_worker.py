@@ -53,7 +53,7 @@ def test_a_call_that_was_cancelled_is_not_made(worker: Worker) -> None:
 
 
 def test_the_class_of_the_queue_is_looked_up_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """gevent and eventlet may replace the class after the driver was imported."""
+    """A green library may replace the class after the driver was imported."""
 
     class GreenQueue(queue.Queue):  # type: ignore[type-arg]
         """A queue in which greenlets wait."""

@@ -300,6 +300,29 @@ worker.shutdown()
     assert run_program(program, setup_code=setup_code) == ["7"]
 
 
+def test_a_greenlet_that_is_killed_twice_leaves_its_wake_up_to_the_next(
+    run_program: RunProgram,
+) -> None:
+    """A greenlet may be killed, and killed again, after it was chosen to be woken."""
+    program = """
+from cassandra._threads import GreenEvent
+event = GreenEvent()
+threads = [green.spawn(event.wait) for _ in range(2)]
+green.sleep(0)  # both begin to wait
+if green.__name__ == "gevent":
+    call_soon = green.get_hub().loop.run_callback
+else:
+    from functools import partial
+    call_soon = partial(green.hubs.get_hub().schedule_call_global, 0)
+# The first greenlet is killed after it was chosen, and before its hub can wake it.
+for call in (event.set, threads[0].throw, threads[0].throw):
+    call_soon(call)
+with green.Timeout(10):
+    print(threads[1].get() if green.__name__ == "gevent" else threads[1].wait())
+"""
+    assert run_program(program) == ["True"]
+
+
 def test_a_blocking_address_translator_runs_in_a_real_thread(run_program: RunProgram) -> None:
     """A blocking address translator runs in a real thread, not in the thread of the loop."""
     program = """
