@@ -72,6 +72,7 @@ Lock: Callable[[], threading.Lock] = _unpatched("allocate_lock")
 RLock: Callable[[], threading.RLock] = _unpatched("RLock")
 get_ident: Callable[[], int] = _unpatched("get_ident")
 _start: Callable[[Callable[[], None], tuple[()]], int] = _unpatched("start_new_thread")
+_RealLock: type = type(Lock())
 
 # The module "posix" or "nt", from which `os` takes its functions. eventlet patches only `os`. Its
 # `os.read` and `os.write` run other greenlets first, and the calling greenlet can be killed there.
@@ -160,7 +161,13 @@ def new_lock() -> threading.Lock:
     Unlike a `Lock`, it may be held while a thread or greenlet waits for something else.
     """
     simulated = simulation()
-    return threading.Lock() if simulated is None else simulated.new_lock()
+    lock: threading.Lock = threading.Lock() if simulated is None else simulated.new_lock()
+    # Look at the type first, which is faster than `green_library`.
+    if type(lock) is not _RealLock and simulated is None and green_library() is not None:
+        # The lock of gevent or eventlet does not always wake a greenlet of another thread.
+        green_lock: Any = _GreenLock(_wait_point_class())
+        lock = green_lock
+    return lock
 
 
 def sleep(seconds: float) -> None:
@@ -180,10 +187,9 @@ def new_waiter() -> Waiter:
     simulated = simulation()
     if simulated is not None:
         return simulated.new_waiter()
-    library = green_library()
-    if library is not None:
+    if green_library() is not None:
         _note_main_thread()
-        return _GreenWaiter(_GeventWaitPoint if library == "gevent" else _EventletWaitPoint)
+        return _GreenWaiter(_wait_point_class())
     waiter = Lock()
     # Acquire the lock now, so that the caller's `acquire` waits until another thread releases it.
     waiter.acquire()
@@ -298,6 +304,22 @@ class _GreenWaiter:
         wait_point.wake()
 
 
+class _GreenLock(_GreenWaiter):
+    """A lock for greenlets, which may run in several threads."""
+
+    __slots__ = ()
+
+    def __init__(self, new_wait_point: Callable[[], _WaitPoint]) -> None:
+        super().__init__(new_wait_point)
+        self._is_free = True
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+
 class _GeventWaitPoint:
     """Suspends a greenlet of gevent until a thread wakes it."""
 
@@ -343,6 +365,11 @@ class _EventletWaitPoint:
 
     def wake(self) -> None:
         self._mailbox.put(self._event)
+
+
+def _wait_point_class() -> Callable[[], _WaitPoint]:
+    """Return the class of wait points for the library that has patched threads."""
+    return _GeventWaitPoint if green_library() == "gevent" else _EventletWaitPoint
 
 
 class _Mailbox:

@@ -25,6 +25,7 @@ from cassandra._threads import (
     daemon_thread,
     green_library,
     in_own_greenlet,
+    new_lock,
     new_thread,
     new_user_thread,
     new_waiter,
@@ -160,6 +161,25 @@ def test_a_killed_waiter_does_not_wait_for_its_wake_up(waiter: Any) -> None:
     assert waiter.acquire(timeout=0) is True
 
 
+def test_a_green_lock_has_one_holder(waiter: Any) -> None:
+    """The holder passes the lock on to a waiting caller, or leaves it free."""
+    lock = _threads._GreenLock(waiter._new_wait_point)
+    holders: list[str] = []
+
+    def hold() -> None:
+        with lock:
+            holders.append("thread")
+
+    with lock:
+        assert lock.acquire(blocking=False) is False
+        thread = started(hold)
+        wait_until_parked(1)
+        holders.append("main")
+    thread.join(WAIT)
+    assert holders == ["main", "thread"]
+    assert lock.acquire(timeout=0) is True
+
+
 def test_a_green_event_wakes_all_waiters_and_stays_set() -> None:
     """A wait must time out before the event is set, and return True from then on."""
     event = GreenEvent()
@@ -181,6 +201,7 @@ def test_without_a_library_waiters_are_locks_and_threads_are_threads() -> None:
     assert lock.acquire(blocking=False) is False
     lock.release()
     assert lock.acquire(timeout=1) is True
+    assert type(new_lock()) is type(threading.Lock())
     assert isinstance(new_thread(print, "name"), threading.Thread)
     assert in_own_greenlet(print) is print
 

@@ -616,6 +616,30 @@ print(wait_for(called, 2))
     assert run_program(program) == ["[(True, False), (False, True)]"]
 
 
+def test_native_threads_may_wait_for_one_lock(run_program: RunProgram) -> None:
+    """Native threads that use one session also wait for each other, for example in `connect`."""
+    program = (
+        NATIVE
+        + """
+from cassandra._threads import new_lock
+lock = new_lock()
+held = []
+def hold(number):
+    with lock:
+        held.append(number)
+with lock:
+    threads = [green.spawn(native, lambda number=number: hold(number)) for number in range(3)]
+    wait_for(lock._parked, 3)
+    held.append("main")
+with green.Timeout(10):
+    for thread in threads:
+        thread.get() if green.__name__ == "gevent" else thread.wait()
+print(held[0], sorted(held[1:]))
+"""
+    )
+    assert run_program(program) == ["main [0, 1, 2]"]
+
+
 @pytest.mark.parametrize("connects", ["main", "native"])
 def test_clusters_that_native_threads_connect_log_and_call_listeners(
     run_program: RunProgram, connects: str
