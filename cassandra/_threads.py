@@ -386,6 +386,7 @@ class _Mailbox:
         self._out, self._in = os.pipe()
         # A read must not block the thread, even if the hub reports a byte that is not there.
         os.set_blocking(self._out, False)
+        self._identity = self._identity_now()
         self._reader = sys.modules["eventlet"].spawn(self._deliver)
 
     def put(self, event: Any) -> None:
@@ -412,27 +413,51 @@ class _Mailbox:
             # Set the flag, so that `put` does not write any more: another file may get the
             # descriptor.
             self._is_signalled = True
-            os.close(self._out)
-            os.close(self._in)
+            if self._identity_now() == self._identity:
+                os.close(self._out)
+                os.close(self._in)
         while self._events:
             event = self._events.popleft()
             if isinstance(event, _MailedCall):
                 _spawn_at_home(event.call)
 
-    def renew_pipe(self) -> None:
-        """Replace the pipe, which belongs to the parent. Called in a forked child."""
+    def _identity_now(self) -> list[tuple[int, int]]:
+        """Return the identities of the files at the two descriptors; fewer if one is closed.
+
+        A program that becomes a daemon closes all descriptors, and opens files that get them.
+        """
+        identity = []
+        for descriptor in (self._out, self._in):
+            with suppress(OSError):
+                status = os.fstat(descriptor)
+                identity.append((status.st_dev, status.st_ino))
+        return identity
+
+    def renew_pipe(self) -> bool:
+        """Replace the pipe, which belongs to the parent. Called in a forked child.
+
+        :returns: False if the pipe was closed, so that the mailbox cannot be used any more.
+        :raises OSError: if there are no free descriptors.
+        """
+        if self._identity_now() != self._identity:
+            return False
         self._guard = Lock()
+        # The parent makes the calls. But a waiter may have been chosen to get a lock just now.
+        self._events = deque(event for event in self._events if not isinstance(event, _MailedCall))
         pipe = os.pipe()
         os.set_blocking(pipe[0], False)
         # Keep the numbers of the descriptors. The epoll object of the hub is still shared with the
-        # parent: if the reader unregisters another pipe there, it does not unregister the parent's.
+        # parent: if the reader unregistered a pipe with other numbers there, it would unregister
+        # that of the parent.
         for new, old in zip(pipe, (self._out, self._in), strict=True):
             os.dup2(new, old, inheritable=False)
             os.close(new)
+        self._identity = self._identity_now()
         # The parent's byte is not in the new pipe, and the hub does not wait for the new pipe yet.
         # So let the reader run once.
         self._is_signalled = False
         self.hub.schedule_call_global(0, self._reader.switch)
+        return True
 
     def _deliver(self) -> None:
         """Send the events to their greenlets, forever.
@@ -477,8 +502,12 @@ def _renew_mailboxes() -> None:
     The greenlets of the parent, which read the pipes, go on in the child. If they read a byte of
     the parent, the parent would not wake up.
     """
-    for mailbox in _mailboxes.values():
-        mailbox.renew_pipe()
+    for ident, mailbox in list(_mailboxes.items()):
+        is_usable = False
+        with suppress(OSError):
+            is_usable = mailbox.renew_pipe()
+        if not is_usable:
+            del _mailboxes[ident]
 
 
 def in_own_greenlet(function: Callable[..., Any]) -> Callable[..., Any]:

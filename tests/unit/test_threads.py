@@ -7,14 +7,17 @@
 from __future__ import annotations
 
 import logging
+import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from contextvars import Context, ContextVar
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -351,6 +354,38 @@ def test_real_threads_are_registered_while_they_run() -> None:
     assert alive_states == [False, True, False]
     assert is_registered == [True]
     assert thread.ident not in _threads._real_threads
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a child of a fork renews the pipe")
+def test_a_mailbox_renews_only_its_own_pipe(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A program that becomes a daemon closes the pipe, and other files get its descriptors.
+
+    The child makes no calls that wait in the mailbox, because its parent makes them.
+    """
+    hub = Mock()
+    monkeypatch.setitem(sys.modules, "eventlet", Mock())
+    monkeypatch.setitem(sys.modules, "eventlet.hubs", Mock(get_hub=lambda: hub))
+    mailbox = _threads._Mailbox()
+    event, call = Mock(), _threads._MailedCall(Mock())
+    mailbox._events.extend([event, call])
+    assert mailbox.renew_pipe()
+    assert list(mailbox._events) == [event]
+    mailbox.put(event)
+    assert os.read(mailbox._out, 9) == b"\0"
+    # Two files get the descriptors.
+    paths = [tmp_path / name for name in "ab"]
+    for path, descriptor in zip(paths, (mailbox._out, mailbox._in), strict=True):
+        other = os.open(path, os.O_CREAT | os.O_RDWR)
+        os.dup2(other, descriptor)
+        os.close(other)
+    assert not mailbox.renew_pipe()
+    mailbox.close()
+    for path, descriptor in zip(paths, (mailbox._out, mailbox._in), strict=True):
+        os.write(descriptor, b"kept")
+        os.close(descriptor)
+        assert path.read_bytes() == b"kept"
 
 
 def test_a_forked_child_forgets_the_real_threads_of_its_parent(
