@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
+from cassandra._clocks import monotonic
 from cassandra._forks import renewed
 from cassandra._threads import Lock
 
@@ -25,8 +26,10 @@ _ATTRIBUTES = (
     "minimum_version", "maximum_version", "security_level", "post_handshake_auth",
 )  # fmt: skip
 
-# After so many sessions of a peer in a row have failed, no further sessions of the peer are stored.
+# After so many sessions of a peer in a row have failed, no further sessions of the peer are stored
+# for a time.
 _MOST_FAILURES = 2
+_FAILURES_COUNT_FOR = 600.0  # seconds
 
 
 class SSLSessionCache:
@@ -71,8 +74,8 @@ class SSLSessionCache:
         self._clearings = 0
         # The sessions by peer. The most recently used sessions are at the end.
         self._sessions: OrderedDict[Hashable, _Held] = OrderedDict()
-        # How many sessions in a row have failed, by peer.
-        self._failures: OrderedDict[Hashable, int] = OrderedDict()
+        # How many sessions in a row have failed, and when the last one did, by peer.
+        self._failures: OrderedDict[Hashable, tuple[int, float]] = OrderedDict()
         self._lock = Lock()
         renewed(self)
 
@@ -149,7 +152,7 @@ class SSLSessionCache:
             state_now = self.state_of(context)
             if state is not None and state != state_now:
                 return
-            if self._failures.get(key, 0) >= _MOST_FAILURES:
+            if self._recent_failures(key) >= _MOST_FAILURES:
                 return
             self._sessions[key] = (context, session, state_now)
             # The most recently used entries are at the end of the dict. Move the entry there,
@@ -170,7 +173,7 @@ class SSLSessionCache:
         """Drop a session because a connection that has offered it failed.
 
         The server may be unable to use any session, although it creates them: if the next session
-        fails, too, the peer's sessions are no longer stored.
+        fails, too, the peer's sessions are not stored for ten minutes.
 
         :param key: identifies the peer.
         :param session: the `ssl.SSLSession`. If the cache no longer has it, nothing is done:
@@ -181,9 +184,16 @@ class SSLSessionCache:
             if entry is None or entry[1] is not session:
                 return
             del self._sessions[key]
-            self._failures[key] = self._failures.pop(key, 0) + 1
+            count = self._recent_failures(key) + 1
+            self._failures.pop(key, None)  # so that the new entry is at the end
+            self._failures[key] = count, monotonic()
             while len(self._failures) > self.max_size:
                 self._failures.popitem(last=False)
+
+    def _recent_failures(self, key: Hashable) -> int:
+        """Return how many sessions of a peer in a row have failed, if that was not long ago."""
+        count, latest = self._failures.get(key, (0, 0.0))
+        return count if count and monotonic() - latest < _FAILURES_COUNT_FOR else 0
 
     def note_success(self, key: Hashable) -> None:
         """Forget the failures of a peer, because a connection that has offered a session is ready.

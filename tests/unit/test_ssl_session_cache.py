@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cassandra import ssl_session_cache
 from cassandra.ssl_session_cache import SSLSessionCache
 from tests.unit.security.certificates import Authority
 
@@ -61,8 +62,15 @@ def test_a_full_cache_drops_the_least_recently_used_session() -> None:
     assert [cache.get(key, CONTEXT) is not None for key in "acd"] == [True, False, True]
 
 
-def test_a_peer_whose_sessions_fail_repeatedly_gets_no_further_ones() -> None:
-    """A session that several connections have offered fails once."""
+def test_a_peer_whose_sessions_fail_repeatedly_gets_no_further_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A session that several connections have offered fails once.
+
+    The server may have been paused, so failures of long ago do not count.
+    """
+    now = [1000.0]
+    monkeypatch.setattr(ssl_session_cache, "monotonic", lambda: now[0])
     cache = SSLSessionCache()
     first, second, third = session(), session(), session()
     cache.put("a", CONTEXT, first)
@@ -78,6 +86,14 @@ def test_a_peer_whose_sessions_fail_repeatedly_gets_no_further_ones() -> None:
         cache.put(key, CONTEXT, session())
     assert cache.get("a", CONTEXT) is None
     assert cache.get("b", CONTEXT) is not None
+    now[0] += ssl_session_cache._FAILURES_COUNT_FOR
+    cache.put("a", CONTEXT, second)
+    cache.note_failure("a", second)
+    cache.put("a", CONTEXT, third)
+    assert cache.get("a", CONTEXT) is not None
+    cache.note_failure("a", third)
+    cache.put("a", CONTEXT, first)
+    assert cache.get("a", CONTEXT) is None
     cache.clear()
     cache.put("a", CONTEXT, first)
     assert cache.get("a", CONTEXT) is first
