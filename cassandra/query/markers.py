@@ -122,15 +122,17 @@ _cached_for_short = lru_cache(maxsize=1024)(_scan)
 _cached_for_long = lru_cache(maxsize=8)(_scan)
 
 
-# Matches the beginning of a placeholder with a name. In Python, the name may have parentheses.
-_NAME = pattern(r"%\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+# Matches "%%", the beginning of a placeholder with a name, or another percent sign. In Python, the
+# name may have parentheses.
+_PERCENT = pattern(r"%(?:(%)|\(([^()]*(?:\([^()]*\)[^()]*)*)\))?")
 
 
 def placeholder_names(template: str) -> frozenset[str] | None:
     """Return the names of the placeholders of a query string, such as ``%(name)s``.
 
     :param template: a query string with placeholders.
-    :returns: the names; None if the query string has placeholders without a name, too.
+    :returns: the names; None if they are not certain, because a placeholder has no name, or its
+        name has percent signs.
     """
     if len(template) <= _MAX_SHORT:
         return _cached_names(template)
@@ -139,9 +141,15 @@ def placeholder_names(template: str) -> frozenset[str] | None:
 
 def _names(template: str) -> frozenset[str] | None:
     """Return the names of the placeholders of a query string, without using a cache."""
-    placeholders = template.replace("%%", "")
-    names = _NAME.findall(placeholders)
-    return frozenset(names) if placeholders.count("%") == len(names) else None
+    names = set()
+    for match in _PERCENT.finditer(template):
+        is_doubled, name = match.groups()
+        if is_doubled:
+            continue
+        if name is None or "%" in name:
+            return None
+        names.add(name)
+    return frozenset(names)
 
 
 _cached_names = lru_cache(maxsize=1024)(_names)

@@ -15,7 +15,7 @@ from cassandra._habits import (
     refuse_table,
     stack_level,
 )
-from cassandra._imports import Deferred, at_first_cluster
+from cassandra._imports import at_first_cluster
 from cassandra._misspelt import class_attribute
 from cassandra._mocks import is_mock
 from cassandra._unknown_options import unknown_option
@@ -42,10 +42,11 @@ else:
         __name__,
         Encoder="cassandra.encoder",
         bind="cassandra._impl",
+        # An error must not be the first to import this: without free file descriptors, importing
+        # fails, and that failure would take the place of the error.
+        secret_texts="cassandra.util.secret_texts",
         text_bytes="cassandra.cqltypes.coerce",
     )
-    # Only errors show the beginning of a query string.
-    secret_texts = Deferred("cassandra.util.secret_texts")
 
 __all__ = [
     "FETCH_SIZE_UNSET", "HostTargetingStatement", "RoutingKey", "SimpleStatement", "Statement",
@@ -426,7 +427,7 @@ def bind_params(
         # Do not encode values that the query does not name: `locals()` may have any objects. (For a
         # placeholder without a name, Python inserts the whole mapping.)
         names = placeholder_names(query)
-        if names is not None and not params.keys() <= names:
+        if names is not None and not names.issuperset(params):
             params = {name: value for name, value in params.items() if name in names}
         values = {name: encode(value) for name, value in params.items()}
         has_tuple = any(isinstance(value, tuple) for value in params.values())
@@ -513,7 +514,7 @@ def _refuse_lone_surrogates(text: str, params: Any) -> None:
 
 
 # `query_head` looks at this many characters of a query string.
-_LONGEST_HEAD = 1 << 14
+_LONGEST_HEAD = 1 << 10
 
 # Matches ``%%``, or a placeholder. The group `head` is the word IN before the placeholder.
 _PLACEHOLDER = r"%%|(?P<head>\bIN\s*)?%(?:\((?P<name>[^)]*)\))?s"

@@ -106,6 +106,7 @@ def test_bind_params_separates_minus_signs() -> None:
         ("%s", None),
         ("%(a)s %s", None),
         ("%(a)s 100%", None),
+        ("%(a%%b)s", None),
         ("%(a)s" + 10_000 * " ", {"a"}),  # too long for the cache
     ],
 )

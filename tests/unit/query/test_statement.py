@@ -196,6 +196,13 @@ class TestParameters:
             bind_params(query, parameters)
 
 
+class ListOfKeys(dict[str, Any]):
+    """A dict of an application, whose keys have no methods of sets."""
+
+    def keys(self) -> Any:
+        return list(super().keys())
+
+
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -218,6 +225,7 @@ def test_values_that_the_query_does_not_name_are_not_encoded(query: str, expecte
     mapping = {"a": 1, "t": (1, 2), "n": -5, "count(*)": 2, "other": other, "half": "\ud800"}
     assert bind_params(query, mapping, encoder) == expected
     assert bind_params(query, types.MappingProxyType(mapping), encoder) == expected
+    assert bind_params(query, ListOfKeys(mapping), encoder) == expected
     # A query with a character that is not ASCII is searched for surrogates.
     assert bind_params(f"{query} é", mapping, encoder) == f"{expected} é"
     with pytest.raises(TypeError, match="has no literal in CQL"):
