@@ -806,7 +806,7 @@ def _conversion_of_map(
         # So convert the map if the annotation is dict itself, and not if it is an abstract class.
         if origin not in (dict, _ABCS.MutableMapping):
             return _unchanged
-        return _refusing_unhashable(dict, column, field)
+        return _refusing_unhashable(lambda items: dict(items.items()), column, field)
     key_converter, value_converter = convert_key or _unchanged, convert_value or _unchanged
     return _refusing_unhashable(
         lambda items: {key_converter(k): value_converter(v) for k, v in items.items()},
@@ -925,7 +925,7 @@ def _refusing_unhashable(convert: Convert, column: str, field: str) -> Convert:
         try:
             return convert(value)
         except TypeError as error:
-            if not str(error).startswith("unhashable type"):
+            if "unhashable type" not in str(error):
                 raise
             raise TypeError(
                 f"{column}: a set or a dict cannot have these elements or keys ({error}): for "

@@ -68,6 +68,9 @@ class _Items(ItemsView[Any, Any]):
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         return zip(self._mapping._keys, self._mapping._values, strict=True)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ItemsView, (self._mapping,)
+
 
 class _Values(ValuesView[Any]):
     """The values of a map, in the order of its keys."""
@@ -80,8 +83,11 @@ class _Values(ValuesView[Any]):
     def __iter__(self) -> Iterator[Any]:
         return iter(self._mapping._values)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ValuesView, (self._mapping,)
 
-# The views show the names that the views of every other mapping have.
+
+# In their reprs, the views have the names of the classes that other mappings return.
 _Items.__name__ = _Items.__qualname__ = "ItemsView"
 _Values.__name__ = _Values.__qualname__ = "ValuesView"
 
@@ -182,10 +188,15 @@ class OrderedMap(Mapping[Any, Any], bases.MapBase):
         return len(self._keys)
 
     def items(self) -> ItemsView[Any, Any]:
-        return _Items(self)
+        return _Items(self) if self._is_read_as_usual() else super().items()
 
     def values(self) -> ValuesView[Any]:
-        return _Values(self)
+        return _Values(self) if self._is_read_as_usual() else super().values()
+
+    def _is_read_as_usual(self) -> bool:
+        """Return True unless an application's subclass has its own way to read the pairs."""
+        cls = type(self)
+        return cls.__getitem__ is OrderedMap.__getitem__ and cls.__iter__ is OrderedMap.__iter__
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, OrderedMap):

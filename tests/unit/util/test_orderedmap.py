@@ -186,8 +186,19 @@ def test_views_of_maps() -> None:
     mapping[[3]] = "c"
     assert (list(items)[2], list(values)[2]) == (([3], "c"), "c")
     assert (len(items), len(values)) == (3, 3)
+    assert list(pickle.loads(pickle.dumps(items))) == list(items)
+    assert list(pickle.loads(pickle.dumps(values))) == list(values)
     assert repr(util.OrderedMap({1: 2}).items()) == "ItemsView(OrderedMap([(1, 2)]))"
     assert repr(util.OrderedMap({1: 2}).values()) == "ValuesView(OrderedMap([(1, 2)]))"
+
+
+def test_views_of_subclasses_use_their_methods() -> None:
+    class Tenfold(util.OrderedMap):
+        def __getitem__(self, key: object) -> Any:
+            return super().__getitem__(key) * 10
+
+    assert list(Tenfold({"a": 1}).items()) == [("a", 10)]
+    assert list(Tenfold({"a": 1}).values()) == [10]
 
 
 def test_deep_copies_of_maps_that_contain_themselves() -> None:
