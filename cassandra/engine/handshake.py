@@ -376,7 +376,8 @@ class Connector:
             addresses = self._in_turn(endpoint, addresses, port)
         elif (latest_address := self._answered.get(endpoint)) in addresses:
             known_address = latest_address
-        if known_address is not None and not connection.is_control_connection:
+        begins_at_known = known_address is not None and not connection.is_control_connection
+        if begins_at_known and known_address is not None:
             addresses.remove(known_address)
             addresses = [known_address, *self._without_failure_first(addresses, port)]
             first_shares = min(first_shares, 2)
@@ -406,10 +407,12 @@ class Connector:
                     self._note_failure(ip_address, port)
                 # If the addresses failed in different ways, raise a TLS error rather than the error
                 # of an address that cannot be reached: the TLS error says more about the cause.
+                # Otherwise raise the error of the address at which the node is known to be, or the
+                # last error.
                 if (
                     failure is None
                     or _is_tls_failure(connection, error)
-                    or not _is_tls_failure(connection, failure)
+                    or not (begins_at_known or _is_tls_failure(connection, failure))
                 ):
                     failure = error
                 log.debug("%s of %s cannot be connected to: %r", ip_address, endpoint, error)

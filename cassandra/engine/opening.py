@@ -113,7 +113,7 @@ class ConnectionOpener:
         reached_id = connection.features.host_id if connection.features is not None else None
         is_at_other_address = connection.is_at_other_address
         if is_at_other_address:
-            reached_id = await self._identify(host, connection)
+            reached_id = await self._identify(host, connection, target)
         # Without both ids there is nothing to compare, so accept the connection: Cassandra sends no
         # host id, and the node list may have none for this host.
         if (
@@ -144,7 +144,9 @@ class ConnectionOpener:
         connection.close(error)
         raise error
 
-    async def _identify(self, host: Host, connection: Connection) -> UUID:
+    async def _identify(
+        self, host: Host, connection: Connection, target: ShardTarget | None
+    ) -> UUID:
         """Return the host id of the node at another address of the host name of `host`.
 
         :raises ConnectionException: if the node or `host` has no host id.
@@ -162,6 +164,7 @@ class ConnectionOpener:
                     host.endpoint,
                 )
         except BaseException:
+            self._connector.note_wrong_node(connection, target)
             connection.close()
             raise
         return host_id

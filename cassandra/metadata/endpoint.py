@@ -13,11 +13,14 @@ DEFAULT_PORT = 9042
 
 
 def is_ip_address(text: str) -> bool:
-    """Return True if `text` is an IP address and not a host name."""
+    """Return True if `text` is an IP address, also with a scope (see `with_scope`).
+
+    :param text: an IP address, or a host name.
+    """
     # Do not use the module ipaddress: importing it takes a millisecond.
     for family in (socket.AF_INET, socket.AF_INET6):
         try:
-            socket.inet_pton(family, text)
+            socket.inet_pton(family, text.partition("%")[0] if family is socket.AF_INET6 else text)
         except (OSError, ValueError):  # ValueError: the string has characters that no address has
             continue
         return True

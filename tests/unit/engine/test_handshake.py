@@ -141,6 +141,15 @@ async def test_connections_of_a_pool_begin_at_the_node_that_was_reached() -> Non
     assert [address for address, _ in network.tried[6:]] == ["a", "b", "c"]
 
 
+async def test_the_error_is_that_of_the_address_that_was_reached_before() -> None:
+    """If a node hangs, the error must say so, although another address of its name refuses."""
+    opener = connector(Network(a=refused(), b=None))
+    opener._answered[ENDPOINT] = "b"
+    assert isinstance(await error_of(opener.open(ENDPOINT)), OperationTimedOut)
+    opener = connector(Network(a=None, b=None, c=refused()))
+    assert "Connection refused" in str(await error_of(opener.open(ENDPOINT)))
+
+
 async def test_an_address_that_has_led_to_another_node_is_tried_after_the_others() -> None:
     network = Network(a=None, b=refused(), c=refused())
     opener = connector(network)

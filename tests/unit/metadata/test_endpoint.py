@@ -24,6 +24,8 @@ from cassandra.metadata.endpoint import (
         ("10.0.0.1", True),
         ("::1", True),
         ("fe80::1", True),
+        ("fe80::1%2", True),
+        ("10.0.0.1%2", False),
         ("10.0.0", False),
         ("localhost", False),
         ("", False),
