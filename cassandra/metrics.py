@@ -245,7 +245,7 @@ class Metrics:
         if isinstance(error, OperationTimedOut) and error.timeout is not None:
             # Without a response there is no latency, but the timer also shows how many requests
             # there are, and how long they take.
-            self.request_timer.record(host, error.timeout)
+            self.request_timer.record(host, max(error.timeout, 0.0))
         # This needs no lock, because only the engine's event loop counts.
         setattr(self, counter, getattr(self, counter) + 1)
         if decision in (RetryPolicy.RETRY, RetryPolicy.RETRY_NEXT_HOST):

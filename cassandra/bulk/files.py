@@ -5,7 +5,7 @@ Only about one chunk of a file is in memory at a time. Error messages say where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Collection, Iterator, Set
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -214,7 +214,7 @@ def _parquet_parts(path: str, reading: Reading) -> Iterator[Part]:
         fields = {reading.field(column) for column in reading.columns}
         selected = [name for name in names if name in fields]
         nanosecond_file = None
-        if _may_have_late_moments(file):
+        if _may_have_late_moments(file, selected):
             nanosecond_file = parquet.ParquetFile(files.enter_context(open(path, "rb")))
         for table in _tables(path, file, selected, nanosecond_file):
             yield Part(len(table), partial(make_chunk, table))
@@ -227,24 +227,29 @@ def _refuse_pipe(path: str) -> None:
         )
 
 
-def _may_have_late_moments(file: Any) -> bool:
-    """Return True if moments before 1970 in a Parquet file may be 584 years late.
+def _may_have_late_moments(file: Any, names: Collection[str]) -> bool:
+    """Return True if moments before 1970 in columns of a Parquet file may be 584 years late.
 
     pyarrow 15, for example, writes the time of day of a moment before 1970 into an INT96 timestamp
     as a negative number. pyarrow reads it as a positive number, 2**64 nanoseconds larger.
+
+    :param file: the file, an object of pyarrow.
+    :param names: the names of the columns.
     """
+    columns = map(file.schema.column, range(len(file.schema)))
     return str(file.metadata.created_by).startswith("parquet-cpp") and any(
-        file.schema.column(index).physical_type == "INT96" for index in range(len(file.schema))
+        column.physical_type == "INT96" and column.path in names for column in columns
     )
 
 
 def _correct_late_moments(batch: Any, nanosecond_batch: Any) -> Any:
     """Return `batch` with right moments before 1970: see `_may_have_late_moments`.
 
-    As nanoseconds, the mistake of 2**64 overflows to the right moment. But so does a moment that is
-    really after the year 2262 overflow to a moment before 1970. Its number of nanoseconds then ends
-    with other digits than zeros, unlike the number of a moment that is stored as microseconds.
-    Timestamps inside lists or structs are not corrected.
+    A late moment is 2**64 nanoseconds too large, so its number of nanoseconds overflows to the
+    right moment. A moment that is really after the year 2262 overflows, too, and is left as it is.
+    Its number differs: moments are usually stored as whole microseconds, and after an overflow,
+    such a number no longer ends with three zeros. Timestamps inside lists or structs, and moments
+    before the year 1677, are not corrected.
 
     :param batch: a batch with INT96 timestamps as milliseconds.
     :param nanosecond_batch: the same batch with these timestamps as nanoseconds.
@@ -277,8 +282,8 @@ def _correct_late_moments(batch: Any, nanosecond_batch: Any) -> Any:
 
 # 2**64 nanoseconds in milliseconds.
 _LATENESS = 2**64 // 1_000_000
-# The last three digits of a whole number of microseconds in nanoseconds, less 2**64: see
-# `_correct_late_moments`.
+# The last three digits of the nanoseconds of a moment that is stored as whole microseconds, if the
+# number has overflowed: see `_correct_late_moments`.
 _OVERFLOWED_DIGITS = -(2**64 % 1000)
 
 
