@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.retry import RetryPolicy
     from cassandra.protocol import bind
-    from cassandra.util import secret_texts
+    from cassandra.util.secret_texts import without_secrets
 else:
     from cassandra._impl import bases
 
@@ -44,7 +44,7 @@ else:
         bind="cassandra._impl",
         # An error must not be the first to import this: without free file descriptors, importing
         # fails, and that failure would take the place of the error.
-        secret_texts="cassandra.util.secret_texts",
+        without_secrets="cassandra.util.secret_texts",
         text_bytes="cassandra.cqltypes.coerce",
     )
 
@@ -584,7 +584,7 @@ def query_head(query: object, size: int = 100) -> str:
         query = query.template
     # Remove secrets before the text is cut, because a part of a password may no longer look like
     # one. A message does not need the rest of a text of megabytes.
-    text = " ".join(secret_texts.without_secrets(str(query)[:_LONGEST_HEAD]).split())
+    text = " ".join(without_secrets(str(query)[:_LONGEST_HEAD]).split())
     return repr(text if len(text) <= size else text[: size - 3] + "...")
 
 
