@@ -212,6 +212,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         "__weakref__",
         "_complaints",
         "_frame_options",
+        "_goodbye",
         "_held_up_since",
         "_is_lost",
         "_lent_check",
@@ -298,6 +299,8 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # before. This connection may have reached another node.
         self.is_at_other_address = False
         self._is_lost = False  # True once the transport has closed
+        # The end of the wait for the peer; see GOODBYE_TIMEOUT.
+        self._goodbye: asyncio.TimerHandle | None = None
         self.is_reached = False  # True once TCP is connected; the TLS handshake may still run
         # The loop's time when bytes that count as activity were last received; see `LARGE_PART`.
         self.last_activity = 0.0
@@ -892,6 +895,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         :param exc: the error; None after a normal close.
         """
         self._is_lost = True
+        if self._goodbye is not None:
+            self._goodbye.cancel()
+            self._goodbye = None
         if self.on_lost is not None:
             self.on_lost(self)
         self.close(self._lost_error(exc))
@@ -953,7 +959,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
                 self._transport.close()
                 if self.tls is not None:
                     # The loop's limit of 30 seconds would keep many sockets.
-                    self._loop.call_later(GOODBYE_TIMEOUT, self.abort)
+                    self._goodbye = self._loop.call_later(GOODBYE_TIMEOUT, self.abort)
             else:
                 # `close` would first send the bytes that are still buffered, and would wait forever
                 # for a peer that does not read.
