@@ -542,8 +542,8 @@ def _conditional(Person):
         Person.batch(batch).if_not_exists().create(id=1, first_name="no")
 
 
-def counters(context):
-    """Change counter columns."""
+def _hits_model(context):
+    """Return a model with two counters, whose table exists."""
     context.set_up_mapper()
 
     class Hits(Model):
@@ -552,6 +552,12 @@ def counters(context):
         misses = columns.Counter()
 
     sync_table(Hits)
+    return Hits
+
+
+def counters(context):
+    """Change counter columns."""
+    Hits = _hits_model(context)
     context.record_call("default", lambda: Hits(page="x").hits)
     context.record_call("create", lambda: Hits.create(page="a"))
     counter = Hits.create(page="b", hits=5)
@@ -571,14 +577,7 @@ def counters(context):
 
 def null_counters(context):
     """Set counters to None, and add to them by name."""
-    context.set_up_mapper()
-
-    class Hits(Model):
-        page = columns.Text(primary_key=True)
-        hits = columns.Counter()
-        misses = columns.Counter()
-
-    sync_table(Hits)
+    Hits = _hits_model(context)
 
     def changed(page, change):
         """Return the row after a change."""
