@@ -163,11 +163,11 @@ def new_lock() -> threading.Lock:
     simulated = simulation()
     lock: threading.Lock = threading.Lock() if simulated is None else simulated.new_lock()
     # Look at the type first, which is faster than `green_library`.
-    if type(lock) is not _RealLock and simulated is None and green_library() is not None:
-        # The lock of gevent or eventlet does not always wake a greenlet of another thread.
-        green_lock: Any = _GreenLock(_wait_point_class())
-        lock = green_lock
-    return lock
+    if simulated is not None or type(lock) is _RealLock or green_library() is None:
+        return lock
+    # The lock of gevent or eventlet does not always wake a greenlet of another thread.
+    green_lock: Any = _GreenLock(_wait_point_class())
+    return green_lock  # type: ignore[no-any-return]  # it has the methods that callers use
 
 
 def sleep(seconds: float) -> None:

@@ -371,16 +371,17 @@ class Connector:
         # to several nodes by now, so `ConnectionOpener.open_to` checks a connection of a pool to
         # any other address of the name.
         known_address: str | None = None
+        begins_at_known = False
         first_shares = len(addresses)  # 1 / `first_shares` is the first address's part of the time
         if endpoint.leads_to_one_node and len(addresses) > 1:
             addresses = self._in_turn(endpoint, addresses, port)
         elif (latest_address := self._answered.get(endpoint)) in addresses:
             known_address = latest_address
-        begins_at_known = known_address is not None and not connection.is_control_connection
-        if begins_at_known and known_address is not None:
-            addresses.remove(known_address)
-            addresses = [known_address, *self._without_failure_first(addresses, port)]
-            first_shares = min(first_shares, 2)
+            if not connection.is_control_connection:
+                begins_at_known = True
+                addresses.remove(latest_address)
+                addresses = [latest_address, *self._without_failure_first(addresses, port)]
+                first_shares = min(first_shares, 2)
         failure: OSError | asyncio.TimeoutError | None = None
         for index, ip_address in enumerate(addresses):
             addresses_left = len(addresses) - index

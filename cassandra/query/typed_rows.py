@@ -782,13 +782,11 @@ def _conversion_of_set(
     convert_element = (
         _conversion_for(cql_type.subtypes[0], arguments[0], column, field) if arguments else None
     )
-    if convert_element is None:
-        if origin not in (set, frozenset, _ABCS.MutableSet):
-            return _unchanged
-        return _refusing_unhashable(make_set, column, field)
-    return _refusing_unhashable(
-        partial(_convert_elements, make_set, convert_element), column, field
-    )
+    if convert_element is not None:
+        make_set = partial(_convert_elements, make_set, convert_element)
+    elif origin not in (set, frozenset, _ABCS.MutableSet):
+        return _unchanged
+    return _refusing_unhashable(make_set, column, field)
 
 
 def _conversion_of_map(
