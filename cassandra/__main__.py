@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from cassandra._version import __version__
 
 COMMANDS = f"""\
@@ -14,5 +16,22 @@ turbocql {__version__}: a driver for Apache Cassandra and ScyllaDB. Its commands
 
 Each of them explains itself with -h."""
 
+
+def main(words: list[str]) -> int:
+    """List the commands.
+
+    :param words: the words of the command line.
+    :returns: the exit code: 2 if there are words, because the command that they are for is not
+        executed.
+    """
+    if not words or words[0] in ("-h", "--help"):
+        print(COMMANDS)
+        return 0
+    command = f"cassandra.{words[0]}"
+    advice = f": write python -m {command}" if f"-m {command} " in COMMANDS else ""
+    print(f"python -m cassandra executes no command{advice}\n\n{COMMANDS}", file=sys.stderr)
+    return 2
+
+
 if __name__ == "__main__":
-    print(COMMANDS)
+    sys.exit(main(sys.argv[1:]))

@@ -267,6 +267,7 @@ _OF_CALLS = {
             **_each(
                 _BATCH_TYPES, ": write BatchStatement(BatchType.UNLOGGED), or BatchType.COUNTER"
             ),
+            "BatchType": "; write batch_type=",
         },
         "",
     ),

@@ -45,7 +45,6 @@ from os import strerror as _strerror
 from time import monotonic as _monotonic_function
 
 from cassandra._accel.frame import FrameReader as _FrameReader_class
-from cassandra._forks import renew_in_child as _renew_in_child
 from cassandra._threads import Lock as _Lock
 from cassandra._write_times import generated as _generated
 from cassandra.engine.environment import call_on as _call_on
@@ -53,6 +52,7 @@ from cassandra.engine.failures import as_exception as _as_exception, call_on_loo
 from cassandra.engine.failures import reraise_on_loop as _reraise_on_loop
 from cassandra.engine.mistakes import no_attribute as _no_attribute
 from cassandra.engine.mistakes import refuse_loop as _refuse_loop
+from cassandra.engine.mistakes import refuse_missing_plan as _refuse_missing_plan
 from cassandra.engine.mistakes import running_loop as _running_loop_function
 from cassandra.engine.mistakes import statement_of as _statement_of
 from cassandra.engine.mistakes import truth_test as _new_truth_test
@@ -493,7 +493,8 @@ cdef class RequestBase:
         if consistency == 8 or consistency == 9:  # SERIAL and LOCAL_SERIAL
             statement = _in_order(statement, consistency)
         keyspace = _session_keyspace(session)
-        return iter(self.policy.make_query_plan(keyspace, statement))
+        plan = self.policy.make_query_plan(keyspace, statement)
+        return iter(plan) if plan is not None else _refuse_missing_plan(self.policy)
 
     def start_directly(self, is_awaited=False):
         """Send from the calling thread, if the connection is idle (see the Python twin).

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cassandra._logs import Log
+from cassandra.cluster.unread_errors import shown_statement
 from cassandra.engine.failures import failure_of
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def finish_wrapped(future: ResponseFuture) -> None:
     # Only log an error of the wrapper. Raised here, the error would end the event loop's thread, so
     # all other requests would fail, too.
     except BaseException:
-        log.exception("a wrapper of the completion of %r failed", future)
+        log.exception("a wrapper of the completion of %s failed", shown_statement(future.query))
     # If the wrapper has not called the wrapped method, complete the future here.
     if not future._done:
         future._complete(None)

@@ -150,6 +150,10 @@ _COUNTERPARTS = {
         "all rows of a file are read; in a pipe: tail -n +5 FILE | ... load TABLE - --format csv",
     ),
     **dict.fromkeys(("-dryRun",), "write --dry-run"),
+    **dict.fromkeys(
+        ("--rate", "--max-rate", "-maxPerSecond", "--rate-limit", "--ops"),
+        "there is no rate limit: write a small --concurrency N",
+    ),
 }
 
 

@@ -168,7 +168,8 @@ class LoadOptions:
         # A single string means the same as a list with this string.
         nulls = (self.null,) if isinstance(self.null, str) else self.null
         if not isinstance(nulls, (list, tuple)) or not all(isinstance(null, str) for null in nulls):
-            raise TypeError(f"null is a text or a list of texts, but is {self.null!r}")
+            advice = ": write null=[] if no text means null" if self.null is None else ""
+            raise TypeError(f"null is a text or a list of texts, but is {self.null!r}{advice}")
         if isinstance(self.ignore, str):
             raise TypeError(f"ignore is a list of names, not the text {self.ignore!r}")
         if not isinstance(self.ignore, (Iterable, NoneType)):

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from cassandra.client import misplaced_levels
     from cassandra.engine.happy_path import RequestBase
     from cassandra.protocol.records import is_lone_text, is_record
+    from cassandra.query.statement import query_head, shown_argument
 else:
     misplaced_levels = Deferred("cassandra.client.misplaced_levels")
     at_first_cluster(
         __name__,
         is_lone_text="cassandra.protocol.records",
         is_record="cassandra.protocol.records",
+        query_head="cassandra.query.statement",
+        shown_argument="cassandra.query.statement",
     )
 
 # The largest number of a consistency level. A timeout up to this number may be a level by mistake.
@@ -58,10 +61,14 @@ def check_parameters(parameters: object, named: bool = True) -> None:
     if isinstance(parameters, (str, bytes)) or not (
         hasattr(parameters, "__len__") or (named and is_record(parameters))
     ):
+        advice = "a single one is written (value,), several are written (first, second)"
+        if isinstance(parameters, bytes):
+            advice += "; a paging state is paging_state=..."
+        elif isinstance(parameters, (int, float)) and not isinstance(parameters, bool):
+            advice += "; a time limit is timeout=..."
         raise TypeError(
             "parameters must be a sequence or a mapping, but are "
-            f"{type(parameters).__name__}: {parameters!r}; a single one is written (value,), "
-            "several are written (first, second)"
+            f"{type(parameters).__name__}; {advice}"
         )
     # Reject a set of several values: it has no order, so the values would be stored in arbitrary
     # columns.
@@ -133,8 +140,8 @@ def check_pairs(pairs: object) -> None:
     ):
         raise TypeError(
             f"execute_concurrent takes (statement, parameters) pairs, but the first item is "
-            f"{first_item!r} of type {type(first_item).__name__}: write (statement, None) for a "
-            "statement without parameters; one statement with many rows is "
+            f"{shown_argument(first_item)} of type {type(first_item).__name__}: write "
+            "(statement, None) for a statement without parameters; one statement with many rows is "
             "execute_concurrent_with_args(session, statement, rows)"
         )
 
@@ -279,7 +286,9 @@ def list_of_queries(queries: Sequence[str | bytes]) -> list[str]:
     """
     # Reject a single string: it is also a sequence, and each character would be prepared.
     if isinstance(queries, str):
-        raise TypeError(f"queries must be a list of texts, not a single text: {queries!r}")
+        raise TypeError(
+            f"queries must be a list of texts, not a single text: {query_head(queries)}"
+        )
     texts: list[str] = [query.decode() if isinstance(query, bytes) else query for query in queries]
     for query in texts:
         if not isinstance(query, str):
@@ -289,7 +298,8 @@ def list_of_queries(queries: Sequence[str | bytes]) -> list[str]:
 
 def _not_to_prepare(value: object) -> str:
     advice = "; write prepare(statement.query_string)" if hasattr(value, "query_string") else ""
-    return f"a query to prepare is a str, not {type(value).__name__}: {value!r}{advice}"
+    shown_value = shown_argument(value)
+    return f"a query to prepare is a str, not {type(value).__name__}: {shown_value}{advice}"
 
 
 def check_host(host: object) -> None:

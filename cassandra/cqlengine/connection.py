@@ -27,7 +27,7 @@ from cassandra.errors import NoHostAvailable, UserTypeDoesNotExist
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.row_factories import dict_factory, named_tuple_factory
 from cassandra.query.settings import NOT_SET
-from cassandra.query.statement import SimpleStatement, Statement
+from cassandra.query.statement import SimpleStatement, Statement, shown_argument
 
 if TYPE_CHECKING:
     from cassandra.aio.result import ResultSet as AsyncResultSet
@@ -691,7 +691,7 @@ def _statement_and_params(
     elif isinstance(query, PreparedStatement):
         query, params = query.bind(() if params is None else params), None
     elif not isinstance(query, Statement):
-        raise CQLEngineException(f"a query is a str or a statement, not {query!r}")
+        raise CQLEngineException(f"a query is a str or a statement, not {shown_argument(query)}")
     else:
         is_owned_by_application = True
     level = connection.consistency if consistency_level is None else consistency_level

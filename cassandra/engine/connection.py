@@ -85,6 +85,13 @@ LONGEST_HOLD = 1.0  # seconds
 HOLD_INTERVAL = 0.001  # seconds between attempts to get the write lock
 SEGMENTS = "segments"  # the entry for `use_segments` in `Connection._frame_options`
 
+# Ports of nodes that are not for clients.
+_OTHER_PORTS: dict[Any, str] = {
+    7000: "for the other nodes",
+    7001: "for the other nodes",
+    7199: "for JMX",
+    9160: "for Thrift",
+}
 # The body of an EVENT begins with its type, a [string].
 _GRACEFUL_DISCONNECT = len(GRACEFUL_DISCONNECT).to_bytes(2, "big") + GRACEFUL_DISCONNECT.encode()
 
@@ -247,6 +254,7 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         "on_room",
         "peer_version",
         "port_hint",
+        "prepares",
         "sockopts",
         "tls",
         "wake_queue",
@@ -267,6 +275,9 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # The protocol extensions that both sides support; None until the end of the handshake.
         self.features: ProtocolFeatures | None = None
         self.wire_format = wire_format_of(version, None)
+        # The PREPAREs of requests whose statements the server did not know, by CQL and keyspace;
+        # see `reprepare`.
+        self.prepares: dict[tuple[str, str | None], Any] = {}
         # The keyspace that the last USE on this connection has set; None before the first USE.
         self.keyspace: str | None = None
         # The task that holds requests until the connection is in their keyspace; None if no request
@@ -918,7 +929,12 @@ class Connection(CompatConnection, bases.ConnectionBase, asyncio.BufferedProtoco
         # If this host has responded on unencrypted connections before, do not suspect missing TLS:
         # the host is probably stopping or overloaded.
         if not self._received and self.tls is None and not self.answered_before:
-            reason += f": does it expect TLS on this port?{self.port_hint()}"
+            purpose = _OTHER_PORTS.get(getattr(self.endpoint, "port", None))
+            reason += (
+                f": does it expect TLS on this port?{self.port_hint()}"
+                if purpose is None
+                else f": port {self.endpoint.port} is {purpose}; clients use 9042"
+            )
         # Some servers require a client certificate, and close the connection without a TLS alert if
         # there is none.
         if exc is None and not self._received and self.tls is not None and not self.answered_before:

@@ -32,6 +32,7 @@ from cassandra.engine.awaited import HappyPath, ResultFuture, RowsAnswer
 from cassandra.engine.collector import Collector
 from cassandra.engine.events import Event, WakeQueue
 from cassandra.engine.failures import as_exception, reraise_on_loop
+from cassandra.engine.mistakes import refuse_missing_plan
 from cassandra.engine.pools.shard_table import ShardTable, first_with_room, in_flight_of
 from cassandra.engine.resolving import bound_request, request_for, resolve
 from cassandra.engine.serial_reads import in_order
@@ -435,7 +436,8 @@ class RequestBase:
     def _new_plan(self) -> Iterator[Host]:
         """Return the policy's query plan for this request."""
         statement = in_order(self.statement, getattr(self.request_body, "consistency", None))
-        return iter(self.policy.make_query_plan(self.session.keyspace, statement))
+        plan = self.policy.make_query_plan(self.session.keyspace, statement)
+        return iter(plan) if plan is not None else refuse_missing_plan(self.policy)
 
     def start_directly(self, is_awaited: bool = False) -> bool:
         """Send the request in the calling thread, if nothing is in flight on the connection.

@@ -114,6 +114,17 @@ def refuse_loop(loop: Any, owner: str = "session") -> NoReturn:
     raise RuntimeError(f"{reason}: {advice}")
 
 
+def refuse_missing_plan(policy: Any) -> NoReturn:
+    """Raise TypeError, because an application's load balancing policy has returned no query plan.
+
+    :param policy: the policy.
+    """
+    raise TypeError(
+        f"{type(policy).__name__}.make_query_plan() has returned None, but must return an iterable "
+        "of hosts"
+    )
+
+
 def refuse_without_loop() -> NoReturn:
     """Raise RuntimeError, because a coroutine of the asyncio API runs outside an asyncio loop."""
     advice = (

@@ -387,6 +387,10 @@ def checked_timeout(name: str, timeout: _Value) -> _Value:
     return timeout
 
 
+# Classes of these libraries hold whole tables, and are no row factories.
+_TABLE_LIBRARIES = ("pandas", "polars", "pyarrow")
+
+
 def checked_row_factory(name: str, factory: _Value) -> _Value:
     """Return the row factory.
 
@@ -399,6 +403,12 @@ def checked_row_factory(name: str, factory: _Value) -> _Value:
         raise TypeError(
             f"{name} is called with the names of the columns and the rows, which "
             f"{factory.__name__} cannot take: write {_ROW_CLASSES[factory]} of cassandra.query"
+        )
+    if isinstance(factory, type) and factory.__module__.partition(".")[0] in _TABLE_LIBRARIES:
+        raise TypeError(
+            f"{name} is called with the names of the columns and the rows, which "
+            f"{factory.__name__} takes otherwise: write result.to_pandas(), or "
+            "polars.from_arrow(result.to_arrow())"
         )
     if isinstance(factory, FunctionType) and not _takes_two(factory):
         raise TypeError(

@@ -203,6 +203,8 @@ _REJECTION_ADVICE: tuple[tuple[str, str], ...] = (
      "the text in a map has single quotes: {'key': 'value'}; better, pass a dict as a parameter"),
     (r"function system\.now|function now", "now() is a timeuuid: write toTimestamp(now()) for a "
                                            "timestamp, toDate(now()) for a date"),
+    (r"Unable to make unsigned int \(for date\) from: '-?\d+'",
+     "a date is no number: as a parameter, pass value.date()"),
     (r"Unable to make \w+ from '-?\d+'",
      "the number is too large for the type of the column: bigint has 64 bits, and varint any "
      "number"),

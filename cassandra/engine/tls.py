@@ -32,6 +32,7 @@ _EXPIRED = 10
 _SELF_SIGNED = (18, 19)
 _UNKNOWN_ISSUER = (2, 20, 21)
 _WRONG_NAME = (62, 64)
+_MOST_NAMES = 10  # so many names of a certificate are listed in an error
 
 # The errors if the server closes the connection in the middle of the handshake.
 _BROKEN = (ConnectionResetError, BrokenPipeError, asyncio.IncompleteReadError)
@@ -361,10 +362,15 @@ class Handshake:
         return f"{whose} {problem}"
 
     def _certificate_field(self, field: str) -> str:
-        """Return the names in a field of the server's certificate, with commas; "" if unknown."""
+        """Return the names in a field of the server's certificate, with commas; "" if unknown.
+
+        A certificate may have hundreds of names, so only the first are returned, and a number.
+        """
         # The field, for example "subjectAltName", has pairs of a type and a name.
         with suppress(IndexError, TypeError, ValueError):
-            return ", ".join(name for _, name in self._certificates()[0].get(field, ()))
+            names = [name for _, name in self._certificates()[0].get(field, ())]
+            rest = len(names) - _MOST_NAMES
+            return ", ".join(names[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
         return ""
 
     def _certificates(self) -> list[dict[str, Any]]:

@@ -9,11 +9,12 @@ string that is sent as it is. A block, such as `RowsBlock`, is a buffer of seria
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from cassandra import _impl
-from cassandra._habits import BATCH, add_habits, many_rows_advice
+from cassandra._habits import BATCH, add_habits, many_rows_advice, stack_level
 from cassandra._mocks import is_mock
 from cassandra._unknown_options import unknown_option
 from cassandra.consistency import ConsistencyLevel
@@ -661,13 +662,23 @@ class BatchStatement(Statement):
 
         :param statements: as for `add`.
         :param parameters: the parameters of each statement, as for `add`. If one iterable is
-            shorter, the rest of the longer iterable is ignored.
+            shorter, the rest of the longer iterable is ignored; if both have a length, a
+            RuntimeWarning says so.
         :returns: self.
         """
         if isinstance(statements, (str, Statement, PreparedStatement)):
             raise TypeError(
                 "add_all takes several statements, each with its parameters: write "
                 "batch.add_many(prepared, rows) for one statement"
+            )
+        lengths = [len(each) for each in (statements, parameters) if isinstance(each, Sized)]
+        if len(lengths) == 2 and lengths[0] != lengths[1]:
+            warnings.warn(
+                f"add_all got {lengths[0]} statements and {lengths[1]} parameters: the rest of the "
+                "longer list is not added. For many rows of one statement, write "
+                "batch.add_many(prepared, rows)",
+                RuntimeWarning,
+                stacklevel=stack_level(),
             )
         # Stop at the end of the shorter iterable: applications pair statements with an endless
         # iterator of parameters.

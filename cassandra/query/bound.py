@@ -379,6 +379,9 @@ def _advice_for(message: str, query: str) -> str:
             "; to store a dict as text, pass json.dumps(value); a row of named values is passed as "
             "it is, not inside a list or tuple"
         )
+    # Only tables refuse a dict for a list or set: see `cassandra.query.tables.unfit`.
+    if re.search(r"\(dict\) is not a collection of elements for (list|set)<", message):
+        return "; make a list of its keys or of its values"
     if "(dict) is not" in message:
         return "; a row of named values is passed as it is, not inside a list or tuple"
     return conversions.advice_on_conversion(message)

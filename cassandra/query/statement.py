@@ -82,11 +82,11 @@ def _check_retry_policy(policy: object) -> None:
 
 
 def _check_fetch_size(size: object) -> None:
-    """Warn if `size` is negative, and raise TypeError if it is a str or a float."""
+    """Warn if `size` is not positive, and raise TypeError if it is a str or a float."""
     if size is FETCH_SIZE_UNSET:
         return
-    # Only warn of a negative number, because servers accept it, and send all rows as one page.
-    if type(size) is int and size < 0:
+    # Only warn of such a number, because servers accept it, and send all rows as one page.
+    if type(size) is int and size <= 0:
         warnings.warn(
             f"fetch_size={size} means one page of all rows to servers: write None if you want that",
             RuntimeWarning,
@@ -241,7 +241,7 @@ def _not_a_string(query: object) -> str:
     advice = ""
     if isinstance(query, StatementSettings):
         advice = "; a statement is executed as it is: write session.execute(statement)"
-    return f"a query is a str, not {type(query).__name__}: {query!r}{advice}"
+    return f"a query is a str, not {type(query).__name__}: {shown_argument(query)}{advice}"
 
 
 class SimpleStatement(Statement):
@@ -408,9 +408,12 @@ def bind_params(
         refuse_table(params)
     # Refuse a str, which is a sequence: "abc" would silently become three parameters.
     if isinstance(params, (str, bytes)) or not isinstance(params, Iterable):
+        advice = "a single one is written (value,), several are written (first, second)"
+        if isinstance(params, bytes):
+            advice += "; a paging state is paging_state=..."
         raise TypeError(
             f"parameters are a sequence or a mapping, not {type(params).__name__}: {params!r}; "
-            "a single one is written (value,), several are written (first, second)"
+            f"{advice}"
         )
     # Refuse a set of several values: it has no order, so the values would be stored in arbitrary
     # columns.
@@ -586,6 +589,26 @@ def query_head(query: object, size: int = 100) -> str:
     # one. A message does not need the rest of a text of megabytes.
     text = " ".join(without_secrets(str(query)[:_LONGEST_HEAD]).split())
     return repr(text if len(text) <= size else text[: size - 3] + "...")
+
+
+def shown_argument(argument: object) -> str:
+    """Return a wrong argument of a call for an error message, without values that may be secret.
+
+    Statements are shown by `query_head`, and tuples and lists by their length.
+    """
+    if argument is None or isinstance(argument, (bool, int, float, type)):
+        return repr(argument)
+    if isinstance(argument, str):
+        return query_head(argument)
+    if isinstance(argument, bytes):
+        return f"b{query_head(argument.decode(errors='replace'))}"
+    if isinstance(argument, (tuple, list)):
+        return f"a {type(argument).__name__} of {len(argument)}"
+    query_string = getattr(argument, "query_string", None)
+    if isinstance(query_string, str):
+        return f"<{type(argument).__name__} {query_head(query_string)}>"
+    # The repr of an application's object may have values, too.
+    return object.__repr__(argument)
 
 
 for _class in (Statement, SimpleStatement, HostTargetingStatement):

@@ -100,7 +100,7 @@ def encode_request(statement: Any) -> None:
     )
     # Use the wire formats of version 4, and of version 5 with metadata IDs.
     for wire_format in (4, 0x105):
-        engine: Any = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format))
+        engine: Any = SimpleNamespace(core=SimpleNamespace(wire_format=wire_format, home=None))
         request = _impl.happy_path.bound_request(
             _impl.happy_path.RequestBase,
             ExecuteBody,

@@ -811,6 +811,16 @@ MISTAKES: dict[str, tuple[type[Exception], Any, str]] = {
     ),
     "rows as dict": (TypeError, lambda: ExecutionProfile(row_factory=dict), "write dict_factory"),
     "rows as tuple": (TypeError, lambda: ExecutionProfile(row_factory=tuple), "tuple_factory"),
+    "rows as frames": (
+        TypeError,
+        lambda: ExecutionProfile(row_factory=type("DataFrame", (), {"__module__": "pandas"})),
+        r"which DataFrame takes otherwise: write result\.to_pandas\(\)",
+    ),
+    "a type of batch by its class's name": (
+        TypeError,
+        lambda: BatchStatement(**any_settings({"BatchType": 1})),
+        "write batch_type=",
+    ),
     "rows as list": (TypeError, lambda: ExecutionProfile(row_factory=list), "tuple_factory"),
     "profiles as a list": (
         TypeError,
@@ -999,6 +1009,8 @@ def test_settings_of_other_clients(name: str, message: str) -> None:
         (["SELECT * FROM t"], None, "one statement at a time"),
         (None, None, "a query is a str or a statement"),
         ("SELECT * FROM t WHERE k = %s", 5, r"a single one is written \(value,\)"),
+        ("SELECT * FROM t WHERE k = %s", 10.0, r"a time limit is timeout=\.\.\."),
+        ("SELECT * FROM t WHERE k = %s", b"token", r"a paging state is paging_state=\.\.\."),
         ("SELECT * FROM t WHERE k = ? AND c = ?", 5, r"several are written \(first, second\)"),
         ("SELECT * FROM t WHERE k = %s AND c = %s", {1, 2}, "the set {1, 2}, which has no order"),
     ],

@@ -9,7 +9,7 @@ import tempfile
 
 import pytest
 
-from cassandra.__main__ import COMMANDS
+from cassandra.__main__ import COMMANDS, main
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +36,24 @@ def output_of(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_the_commands_are_listed() -> None:
     assert output_of("cassandra").stdout == f"{COMMANDS}\n"
     assert len(NAMES) == 4
+
+
+@pytest.mark.parametrize("word", ["-h", "--help"])
+def test_help_lists_the_commands(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([word]) == 0
+    assert capsys.readouterr().out == f"{COMMANDS}\n"
+
+
+def test_other_words_are_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
+    """A script that writes ``cassandra doctor`` must not go on as if the doctor had found nothing.
+
+    The error says how to execute the command.
+    """
+    result = output_of("cassandra", "doctor", "10.0.0.1")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "executes no command: write python -m cassandra.doctor\n" in result.stderr
+    assert main(["docter"]) == 2
+    assert "executes no command\n\nturbocql" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -28,6 +28,7 @@ from cassandra.cqlengine.statements import (
 )
 from cassandra.cqlengine.values import SavedState, Values
 from cassandra.query.batch import BatchStatement, BatchType as CBatchType
+from cassandra.query.statement import shown_argument
 
 __all__ = ["BatchQuery", "BatchType", "CBatchType"]
 
@@ -251,7 +252,7 @@ class BatchQuery(CompatBatchQuery):
         """
         if not isinstance(query, BaseCQLStatement):
             raise CQLEngineException(
-                f"only BaseCQLStatements can be added to a batch query, not {query!r}"
+                f"only BaseCQLStatements can be added to a batch query, not {shown_argument(query)}"
             )
         if query.timestamp is None and self.timestamp is not None:
             query.timestamp = self.timestamp

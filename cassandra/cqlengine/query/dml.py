@@ -622,7 +622,8 @@ def positions_to_change(instance: BaseModel, changes: dict[str, Any]) -> list[in
         position = mapping.index.get(name)
         if position is None:
             raise ValidationError(
-                f"{model.__module__}.{model.__name__} has no column named: {name}"
+                f"{model.__module__}.{model.__name__} has no column named: {name} (the columns "
+                f"are {', '.join(mapping.columns)})"
             )
         # A column of the key may be set to the value that it already has.
         is_key = mapping.order[position].primary_key

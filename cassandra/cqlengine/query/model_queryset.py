@@ -809,7 +809,10 @@ class ModelQuerySet(ColumnarReads, AbstractQuerySet[T]):
             column = mapping.columns.get(column_name)
         label = f"{self.model.__module__}.{self.model.__name__}"
         if column is None:
-            raise ValidationError(f"{label} has no column named: {name}")
+            columns = ", ".join(mapping.columns)
+            raise ValidationError(
+                f"{label} has no column named: {name} (the columns are {columns})"
+            )
         if column.primary_key:
             raise ValidationError(
                 f"Cannot apply update to primary key '{column.column_name}' for {label}"

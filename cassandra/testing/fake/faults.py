@@ -74,6 +74,8 @@ def delay(seconds: float, answer: Answerable) -> Answer:
     first: object = seconds
     if isinstance(first, Answer):
         raise TypeError("the seconds come first: write delay(seconds, answer)")
+    if isinstance(first, bool) or not isinstance(first, (int, float)):
+        raise TypeError(f"a delay must be a number of seconds, but is {first!r}")
     return _Delay(seconds, as_answer(answer))
 
 

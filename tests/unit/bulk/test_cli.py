@@ -428,6 +428,10 @@ def test_the_limit_is_passed_on_and_progress_is_shown_on_terminals(
 @pytest.mark.parametrize(
     ("arguments", "advice"),
     [
+        (
+            ["load", "a", "b", "--rate", "5"],
+            "there is no rate limit: write a small --concurrency N",
+        ),
         (["load", "a", "b", "-k", "ks", "-url", "a.csv"], "the table is the first argument, as k"),
         (["load", "a.b", "a.csv", "--null-value", "x"], "x; write --null TEXT"),
         (["copy", "a.b", "a.c", "--query", "x"], "write the table, and --where or --columns"),

@@ -24,6 +24,7 @@ def test_load_settings_have_the_fields_of_load_options() -> None:
     ("options", "error_type", "message"),
     [
         ({"null": 5}, TypeError, "null is a text or a list of texts, but is 5"),
+        ({"null": None}, TypeError, r"but is None: write null=\[\] if no text means null"),
         ({"null": ["a", 5]}, TypeError, "null is a text or a list of texts"),
         ({"ignore": "a"}, TypeError, "ignore is a list of names, not the text 'a'"),
         ({"ignore": 5}, TypeError, "ignore is a list of names, but is 5"),

@@ -20,6 +20,7 @@ from cassandra.errors import InvalidRequest, QueryExhausted
 from cassandra.protocol import InvalidPagingState
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, Request, error, hold, paged
+from tests.interrupted_locks import Interrupt, InterruptedLock, is_free
 
 READ = "SELECT k FROM t"
 PAGE_SIZE = 10
@@ -378,3 +379,19 @@ async def test_a_cancelled_page_can_be_requested_again(node: FakeNode) -> None:
         assert connection.orphans == 1
         await result.fetch_next_page()
         assert [row.k for row in result.current_rows] == list(range(PAGE_SIZE, 2 * PAGE_SIZE))
+
+
+@pytest.mark.parametrize("method", ["start_fetching_next_page", "_ask_for_page_ahead"])
+def test_a_signal_handler_leaves_the_lock_of_the_pages_free(
+    node: FakeNode, session: Session, method: str
+) -> None:
+    """If a signal handler interrupts the request for a page, any thread can request it later."""
+    future = session.execute_async(SimpleStatement(READ, fetch_size=PAGE_SIZE))
+    future.result()
+    lock = InterruptedLock(threading.RLock())
+    future._page_lock = type("Lock", (), {"lock": lock, "_renew_locks": print})()
+    with pytest.raises(Interrupt):
+        getattr(future, method)()
+    assert is_free(lock)
+    future.start_fetching_next_page()
+    assert [row.k for row in future.result().current_rows] == list(range(PAGE_SIZE, 2 * PAGE_SIZE))

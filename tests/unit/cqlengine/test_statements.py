@@ -21,6 +21,9 @@ WHERE = s.WhereClause("a", operators.EqualsOperator(), 5)
 
 
 IF = s.ConditionalClause("z", 1)
+MOMENT = datetime.datetime(2020, 1, 1)
+# The write time of MOMENT, a local time, in microseconds since 1970.
+MICROSECONDS = int(MOMENT.timestamp()) * 1_000_000
 
 
 def where() -> s.WhereClause:
@@ -58,13 +61,13 @@ TEXTS: list[tuple[s.BaseCQLStatement, str, str, list[Any]]] = [
     ),
     (
         s.InsertStatement(
-            "t", [s.AssignmentClause("a", "b"), s.AssignmentClause("c", 1)], ttl=4, timestamp=datetime.datetime(2020, 1, 1),  # noqa: E501
-            if_not_exists=True,
+            "t", [s.AssignmentClause("a", "b"), s.AssignmentClause("c", 1)], ttl=4,
+            timestamp=MOMENT, if_not_exists=True,
         ),
         'INSERT INTO t ("a", "c") VALUES (%(0)s, %(1)s) IF NOT EXISTS USING TTL 4 AND TIMESTAMP '
-        '1577836800000000',
+        f'{MICROSECONDS}',
         'INSERT INTO t ("a", "c") VALUES (?, ?) IF NOT EXISTS USING TTL ? AND TIMESTAMP ?',
-        ["b", 1, 4, 1577836800000000],
+        ["b", 1, 4, MICROSECONDS],
     ),
     (
         s.DeleteStatement("t", ["a", s.FieldDeleteClause("b")], where=[where()], timestamp=3, if_exists=True),  # noqa: E501

@@ -615,6 +615,14 @@ async def test_the_reason_of_a_lost_connection(
     assert wired.notified == ["lost", ("closed", wired.error())]
 
 
+async def test_a_port_for_other_purposes_is_named() -> None:
+    """The port between nodes closes connections of clients."""
+    wired = WiredConnection(endpoint=DefaultEndPoint("127.0.0.1", 7000)).open()
+    wired.notified.clear()
+    wired.connection.connection_lost(None)
+    assert "port 7000 is for the other nodes; clients use 9042" in str(wired.error())
+
+
 @pytest.mark.parametrize("has_received", [False, True])
 async def test_a_rejected_certificate_is_named_only_before_the_first_answer(
     has_received: bool,

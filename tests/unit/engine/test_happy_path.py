@@ -396,7 +396,7 @@ class FakeSession:
         self.timers: Any = implementation.happy_path.TimerWheel(
             SimpleNamespace(time=lambda: 0.0, call_at=lambda when, call: None)
         )
-        self.core = SimpleNamespace(on_latency=None, user_types={}, wire_format=4)
+        self.core = SimpleNamespace(on_latency=None, user_types={}, wire_format=4, home=None)
         self.attends = False
         self.throttle = None
         self.keyspace = "ks"
@@ -413,6 +413,7 @@ class FakePrepared:
 
     def __init__(self) -> None:
         self.query_id = b"id"
+        self._home = None
         self.result_metadata_and_id: tuple[Any, bytes | None] = (None, None)
         self.query_string = "SELECT"
 

@@ -15,7 +15,7 @@ import pytest
 from cassandra import aio
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, NoHostAvailable
 from cassandra.engine import mistakes
-from cassandra.policies import DCAwareRoundRobinPolicy, TokenAwarePolicy
+from cassandra.policies import DCAwareRoundRobinPolicy, RoundRobinPolicy, TokenAwarePolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, error, rows
 
@@ -201,6 +201,20 @@ def test_an_unknown_local_dc_is_named_with_the_existing_ones(node: FakeNode) -> 
         ),
     ):
         cluster.connect()
+
+
+def test_a_policy_without_a_query_plan_is_named(node: FakeNode) -> None:
+    """A policy of the application may have forgotten to return its plan."""
+
+    class Forgetful(RoundRobinPolicy):
+        def make_query_plan(self, working_keyspace: Any = None, query: Any = None) -> Any:
+            return None
+
+    profiles = {EXEC_PROFILE_DEFAULT: ExecutionProfile(Forgetful())}
+    with Cluster([node.address], port=node.port, execution_profiles=profiles) as cluster:
+        session = cluster.connect()
+        with pytest.raises(TypeError, match=r"Forgetful\.make_query_plan\(\) has returned None"):
+            session.execute("SELECT 1")
 
 
 def test_misspelt_settings_get_a_suggestion() -> None:

@@ -329,6 +329,10 @@ def test_a_reserved_word_as_a_name_gets_advice() -> None:
         ('Invalid FLOAT constant (NaN) for "k" of type int', "pass None"),
         ('Invalid FLOAT constant (1.5) for "k" of type bigint', "int(value)"),
         ("Unable to make int from '99999999999'", "bigint has 64 bits"),
+        (
+            "Unable to make unsigned int (for date) from: '1767270600000'",
+            "pass value.date()",
+        ),
         ("Invalid user type literal for m of type map<text, text>", "single quotes"),
         ("Invalid tuple type literal for m of type map<text, text>", "pass a dict"),
         ("Collection column 's' (set<text>) cannot be restricted by a 'IN' relation", "CONTAINS ?"),

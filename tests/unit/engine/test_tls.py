@@ -249,6 +249,16 @@ def test_an_expired_ca_is_named_as_the_cause(
     assert (named if is_sent else "the certificate of its CA expired") in message
 
 
+def test_only_some_of_a_certificates_names_are_listed(
+    connect_and_read: ConnectAndRead, authority: Authority
+) -> None:
+    """One certificate may be for all nodes of a cluster."""
+    names = [f"10.0.0.{number}" for number in range(1, 101)]
+    with fake(authority.server(*names)) as node:
+        message = connect_error(connect_and_read, node, ssl_context=authority.client())
+        assert f"is for {', '.join(names[:10])} and 90 more" in message
+
+
 @pytest.mark.parametrize("names", [("other.example.com",), ("10.0.0.1", "db")])
 def test_a_certificate_for_another_name_is_named_as_the_cause(
     connect_and_read: ConnectAndRead, authority: Authority, names: tuple[str, ...]

@@ -465,9 +465,9 @@ MISTAKES: list[tuple[dict[str, Any], type[Exception], str]] = [
     (
         {"parameters": 5},
         TypeError,
-        r"sequence or a mapping, but are int: 5; a single one is written \(value,\)",
+        r"sequence or a mapping, but are int; a single one is written \(value,\)",
     ),
-    ({"parameters": "text"}, TypeError, "sequence or a mapping, but are str: 'text'"),
+    ({"parameters": "text"}, TypeError, "sequence or a mapping, but are str; a single"),
     ({"timeout": "x"}, TypeError, "timeout must be seconds or None, but is 'x'"),
     ({"timeout": math.nan}, ValueError, "timeout must be a number of seconds, but is nan"),
     ({"host": "10.0.0.1"}, TypeError, r"host must be a Host, .* but is '10\.0\.0\.1'"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 import dataclasses
 import datetime
+import itertools
 import math
 import pickle
 import uuid
+import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -132,6 +134,21 @@ class TestAdd:
             batch.add_many(statement, [(2, "b", None), ("x", "c", None)])
         assert len(batch) == 1
         assert len(batch.entries) == 1
+
+    def test_a_table_with_structs_for_a_list_is_refused(self) -> None:
+        """`add_many` refuses structs and dicts for lists and sets, and names column and value."""
+        for type_name in ("ListType(UTF8Type)", "SetType(UTF8Type)"):
+            statement = prepared(k=Int32Type, v=lookup_casstype(type_name))
+            columns = {"k": [1, 2], "v": [None, {"a": "x"}]}
+            for table in (pyarrow.table(columns), pandas.DataFrame(columns)):
+                batch = BatchStatement()
+                with pytest.raises(
+                    TypeError,
+                    match=r"row 1: column \"v\" .*\{'a': 'x'\} \(dict\) is not a collection of "
+                    r"elements for (list|set)<text> .*; make a list of its keys or of its values",
+                ):
+                    batch.add_many(statement, table)
+                assert len(batch) == 0
 
     def test_an_overridden_bind_method_is_called(self) -> None:
         """`add` calls the `bind` method of an application's subclass of PreparedStatement."""
@@ -774,3 +791,13 @@ def test_the_routing_key_follows_the_partition_key(adds_bound: bool) -> None:
     assert own.routing_key == b"own"
     del computed.routing_key
     assert not computed.is_routed
+
+
+def test_statements_and_parameters_of_different_lengths_are_warned_of() -> None:
+    """As in cassandra-driver, the rest of the longer list is not added."""
+    with pytest.warns(RuntimeWarning, match=r"got 1 statements and 2 parameters: .*add_many"):
+        batch = BatchStatement().add_all(["INSERT %s"], [(1,), (2,)])
+    assert len(batch) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        BatchStatement().add_all(["INSERT"], itertools.repeat(None))

@@ -14,6 +14,7 @@ import pandas
 import pytest
 
 from cassandra import ConsistencyLevel
+from cassandra.client.checks import check_pairs, list_of_queries
 from cassandra.encoder import Encoder
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.errors import MissingParameter
@@ -26,6 +27,7 @@ from cassandra.query import (
     ValueSequence,
     bind_params,
 )
+from cassandra.query.statement import shown_argument
 from tests.unit.query.test_bound import prepared
 
 Pair = namedtuple("Pair", ["a", "b"])
@@ -294,6 +296,32 @@ def test_the_error_of_a_long_routing_key_component_names_the_limit(sizes: tuple[
 
 def test_a_negative_fetch_size_warns() -> None:
     """A negative fetch_size gives a RuntimeWarning that points to the application's line."""
+    with pytest.warns(RuntimeWarning, match="fetch_size=0 means one page of all rows"):
+        SimpleStatement("SELECT k FROM t", fetch_size=0)
     with pytest.warns(RuntimeWarning, match="fetch_size=-1 means one page of all rows") as warned:
         SimpleStatement("SELECT k FROM t", fetch_size=-1)
     assert warned[0].filename == __file__
+
+
+def test_a_wrong_argument_is_shown_without_values() -> None:
+    """Messages show neither the values of a wrong argument nor its passwords."""
+    role = "ALTER ROLE bob WITH PASSWORD = 'S3cr3t'"
+    arguments: list[tuple[object, str]] = [
+        (role, "'ALTER ROLE bob WITH PASSWORD = ?'"),
+        (role.encode(), "b'ALTER ROLE bob WITH PASSWORD = ?'"),
+        (SimpleStatement(role), "<SimpleStatement 'ALTER ROLE bob WITH PASSWORD = ?'>"),
+        ((role, "S3cr3t"), "a tuple of 2"),
+        (["S3cr3t"], "a list of 1"),
+        (None, "None"),
+        (5, "5"),
+        (int, "<class 'int'>"),
+    ]
+    for argument, shown in arguments:
+        assert shown_argument(argument) == shown
+    assert "S3cr3t" not in shown_argument(types.SimpleNamespace(password="S3cr3t"))
+    calls: list[Callable[[Any], object]] = [SimpleStatement, list_of_queries, check_pairs]
+    for call in calls:
+        for argument in ([SimpleStatement(role)], [(role, ("S3cr3t",), 1)]):
+            with pytest.raises(TypeError) as raised:
+                call(argument)
+            assert "S3cr3t" not in str(raised.value)

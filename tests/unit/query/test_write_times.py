@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import sys
+import threading
 import warnings
 from typing import Any
 
@@ -26,6 +27,7 @@ from cassandra.query import (
 SECONDS = 1_795_683_336
 MICROSECONDS = SECONDS * 1_000_000
 QUERY = "INSERT INTO t (k) VALUES (?) USING TIMESTAMP ?"
+LIMIT = 10.0  # the maximum wait for another thread, in seconds
 
 
 def prepared(query: str = QUERY, name: str = "[timestamp]") -> PreparedStatement:
@@ -80,7 +82,10 @@ def test_the_check_does_not_bring_back_a_plan_that_was_replaced() -> None:
     assert statement.bind_plan is new_plan
     # While another thread builds a plan, the statement keeps the checking plan.
     with prepared_statements._planning:
-        new_plan.bind((1, MICROSECONDS), 5)
+        binding = threading.Thread(target=new_plan.bind, args=((1, MICROSECONDS), 5), daemon=True)
+        binding.start()
+        binding.join(LIMIT)
+        assert not binding.is_alive()
         assert statement.bind_plan is new_plan
     new_plan.bind((1, MICROSECONDS), 5)
     assert statement.bind_plan is not new_plan

@@ -40,8 +40,8 @@ class Redirected(Model):
 
 
 MOMENT = datetime.datetime(2020, 1, 1)
-# The write time of MOMENT in microseconds since 1970.
-MICROSECONDS = 1577836800000000
+# The write time of MOMENT, a local time, in microseconds since 1970.
+MICROSECONDS = int(MOMENT.timestamp()) * 1_000_000
 
 
 @pytest.mark.parametrize("error", [None, InvalidRequest("no")])

@@ -382,6 +382,9 @@ def test_arguments_in_the_wrong_order() -> None:
     make_late: Any = delay
     with pytest.raises(TypeError, match=r"the seconds come first: write delay\(seconds, answer\)"):
         make_late(void(), 1)
+    for seconds in ("1s", True):
+        with pytest.raises(TypeError, match=f"a number of seconds, but is {seconds!r}"):
+            make_late(seconds, void())
 
 
 def test_a_number_of_requests_that_is_a_text() -> None:
