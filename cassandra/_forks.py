@@ -27,6 +27,7 @@ R = TypeVar("R", bound=Renewable)
 forks = 0
 """The number of forks between the process that imported this module and the current process."""
 
+_process = os.getpid()  # the id of the process that has counted its forks in `forks`
 _renewals: list[Callable[[], None]] = []  # the functions that `renew_in_child` has registered
 # The references are weak, so that the registration does not keep an object alive.
 _objects: weakref.WeakSet[Renewable] = weakref.WeakSet()
@@ -52,13 +53,26 @@ def renewed(holder: R) -> R:
 
 def _in_child() -> None:
     """Renew the locks of all registered objects in a forked child."""
-    global forks
+    global forks, _process
+    # Set this first, so that no other thread of the child renews the locks, too.
+    _process = os.getpid()
     forks += 1
     # Iterate over a copy, because `_renew_locks` may register further objects.
     for holder in list(_objects):
         holder._renew_locks()
     for renew in _renewals:
         renew()
+
+
+def renew_after_any_fork() -> None:
+    """Renew the locks in a forked child, unless Python has done that after the fork.
+
+    Python does it only if Python code has forked. uWSGI, for example, forks in C, and does not tell
+    Python unless its option ``py-call-osafterfork`` is set. Call this function where the time of a
+    system call does not matter: before a cluster connects or shuts down, and after a long wait.
+    """
+    if os.getpid() != _process:
+        _in_child()
 
 
 # Windows has no fork.

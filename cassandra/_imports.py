@@ -15,15 +15,16 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from cassandra._threads import Lock, get_ident
+from cassandra._forks import renew_in_child
+from cassandra._threads import RLock, get_ident
 
 PATIENCE = 5.0  # a fork waits at most this many seconds for imports
 
 # Protects `_importers`. No thread holds this lock while it imports a module: two threads may each
 # wait for a module that the other thread imports, and Python resolves such a deadlock only for its
-# own locks.
-_lock = Lock()
-_is_held = False  # True if a thread that forks holds the lock
+# own locks. Only the owner of an RLock can release it, so `_in_parent` need not know whether
+# `_before_fork` has acquired it: the exception of a signal handler may have interrupted that.
+_lock = RLock()
 _importers: list[int] = []  # the identity of the importing thread for each running import
 _waiting: list[Callable[[], object]] = []  # functions that import what the first cluster needs
 _imported = 0  # the number of functions in `_waiting` that were called
@@ -224,16 +225,15 @@ def import_all() -> None:
 
 def _before_fork() -> None:
     """Wait until no other thread is importing, and hold the lock during the fork."""
-    global _is_held
     thread = get_ident()
     deadline = time.monotonic() + PATIENCE
     while True:
-        _is_held = _lock.acquire(timeout=PATIENCE)
+        is_held = _lock.acquire(timeout=PATIENCE)
         # Do not wait for imports of the forking thread itself: that thread continues them in the
         # child.
         is_quiet = all(importer == thread for importer in _importers)
         # If the lock is not free in time, fork all the same: waiting forever would be worse.
-        if not _is_held or is_quiet or time.monotonic() > deadline:
+        if not is_held or is_quiet or time.monotonic() > deadline:
             return  # keep the lock, so that no import begins before the fork
         _lock.release()
         # Sleep for a short time, and check again. We do not use a notification, because then each
@@ -242,10 +242,13 @@ def _before_fork() -> None:
 
 
 def _in_parent() -> None:
-    if _is_held:
+    try:
         _lock.release()
+    except RuntimeError:  # `_before_fork` has not acquired it
+        pass
 
 
+@renew_in_child
 def _in_child() -> None:
     """Renew the lock of this module in a forked child."""
     # In the child, the lock is still held from before the fork: replace it. Only the forking thread
@@ -253,9 +256,9 @@ def _in_child() -> None:
     global _lock
     thread = get_ident()
     _importers[:] = [importer for importer in _importers if importer == thread]
-    _lock = Lock()
+    _lock = RLock()
 
 
 # Windows has no fork.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
+    os.register_at_fork(before=_before_fork, after_in_parent=_in_parent)

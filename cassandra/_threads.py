@@ -170,6 +170,34 @@ def new_lock() -> threading.Lock:
     return green_lock  # type: ignore[no-any-return]  # it has the methods that callers use
 
 
+def new_reentrant_lock() -> threading.RLock:
+    """Return a lock like that of `new_lock`, which its owner may acquire again.
+
+    If a thread or greenlet that does not own the lock calls `release`, this raises RuntimeError. So
+    the lock itself decides who owns it. A local variable cannot: the exception of a signal handler
+    may be raised after `acquire` has returned and before the variable is set, and then nobody would
+    release the lock. Where ``with lock`` is not enough, use the lock as follows, without any other
+    call between `try` and `acquire`, or between `finally` and `release`::
+
+        try:
+            if lock.acquire(timeout=1):
+                ...
+        finally:
+            try:
+                lock.release()
+            except RuntimeError:  # not acquired
+                pass
+    """
+    simulated = simulation()
+    lock: Any  # all three have the methods that callers use
+    if simulated is not None:
+        # A simulation interrupts no thread, so nothing acquires this lock a second time.
+        lock = simulated.new_lock()
+    else:
+        lock = RLock() if green_library() is None else _GreenRLock(_wait_point_class())
+    return lock  # type: ignore[no-any-return]
+
+
 def sleep(seconds: float) -> None:
     """Let the calling thread or greenlet sleep.
 
@@ -207,10 +235,13 @@ class GreenEvent:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the event is set, at most `seconds`. Return False if it is not set in time."""
-        if not self._waiter.acquire(timeout=-1 if seconds is None else seconds):
-            return False
-        self._waiter.release()  # let the next waiting greenlet acquire it
-        return True
+        try:
+            return self._waiter.acquire(timeout=-1 if seconds is None else seconds)
+        finally:
+            # Let the next waiting greenlet acquire it, too. Do that also after an exception: this
+            # greenlet may have acquired the waiter before a signal handler raised the exception.
+            if self._is_set:
+                self._waiter.release()
 
     def set(self) -> None:
         """Wake all greenlets. A second call does nothing."""
@@ -318,6 +349,34 @@ class _GreenLock(_GreenWaiter):
 
     def __exit__(self, *error: object) -> None:
         self.release()
+
+
+class _GreenRLock(_GreenLock):
+    """A `_GreenLock` that its owner, a greenlet, may acquire again."""
+
+    __slots__ = ("_depth", "_owner")
+
+    def __init__(self, new_wait_point: Callable[[], _WaitPoint]) -> None:
+        super().__init__(new_wait_point)
+        self._owner: Any = None  # the greenlet that owns the lock
+        self._depth = 0  # how many times the owner has acquired the lock
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        current = sys.modules["greenlet"].getcurrent()
+        if self._owner is not current:
+            if not super().acquire(blocking, timeout):
+                return False
+            self._owner = current
+        self._depth += 1
+        return True
+
+    def release(self) -> None:
+        if self._owner is not sys.modules["greenlet"].getcurrent():
+            raise RuntimeError("release of a lock that the current greenlet does not own")
+        self._depth -= 1
+        if self._depth == 0:
+            self._owner = None
+            super().release()
 
 
 class _GeventWaitPoint:
@@ -792,8 +851,11 @@ class RealThread:
 
     def join(self, timeout: float | None = None) -> None:
         """Wait for the end of the thread, at most `timeout` seconds."""
-        if self._over.acquire(timeout=-1 if timeout is None else timeout):
-            self._over.release()  # let the next caller pass, too
+        try:
+            self._over.acquire(timeout=-1 if timeout is None else timeout)
+        finally:
+            if not self._is_alive:
+                self._over.release()  # let the next caller pass, too; see `GreenEvent.wait`
 
 
 # Threads take the argument `context` from Python 3.14 on.

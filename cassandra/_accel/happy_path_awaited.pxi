@@ -452,13 +452,34 @@ cdef inline bint _is_changed_by_user_code(session) except -1:
     return bool(session._request_init_listeners)
 
 
-cdef int _forks = 0  # how often this process, or an ancestor of it, was forked
+cdef extern from *:
+    """
+    #if defined(__GLIBC__)
+    /* `pthread_atfork` calls this. Before glibc 2.34, `pthread_atfork` itself is in no
+       shared library. */
+    extern int __register_atfork(void (*)(void), void (*)(void), void (*)(void), void *);
+    #define call_in_children(function) __register_atfork(NULL, NULL, function, NULL)
+    #elif defined(_WIN32)
+    #define call_in_children(function) ((void)(function), 0)
+    #else
+    #include <pthread.h>
+    #define call_in_children(function) pthread_atfork(NULL, NULL, function)
+    #endif
+    """
+    int call_in_children(void (*function)() noexcept nogil) nogil
+
+cdef int _forks = 0  # grows whenever this process, or an ancestor of it, is forked
 
 
-@_renew_in_child
-def _count_fork():
+cdef void _count_fork() noexcept nogil:
     global _forks
     _forks += 1
+
+
+# Python's own hooks are not called if C code forks, as in uWSGI. Without a new number, a child
+# would use the sockets of its parent.
+if call_in_children(_count_fork) != 0:
+    raise MemoryError
 
 
 @cython.final

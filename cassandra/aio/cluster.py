@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Generator, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cassandra._forks import renewed
+from cassandra._forks import renew_after_any_fork, renewed
 from cassandra._habits import ASYNC_CLUSTER, CLUSTER, CLUSTER_SETTINGS, add_habits, awaited
 from cassandra._threads import Lock
 from cassandra._unknown_options import unknown_option
@@ -117,6 +117,8 @@ class Cluster(ClusterBase, SchemaCalls[Awaitable[None]]):
         keyspace = keyspace or None
         if keyspace is not None:
             check_keyspace(keyspace)
+        # Do this before connections are opened: the renewal makes those of the parent unusable.
+        renew_after_any_fork()
         core = await self._connected()
         # Open the session without the keyspace, and send USE afterwards. If the keyspace does not
         # exist, USE fails with a clear error.

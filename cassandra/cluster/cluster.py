@@ -19,11 +19,11 @@ from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from cassandra._forks import renew_in_child
+from cassandra._forks import renew_after_any_fork, renew_in_child
 from cassandra._habits import CLUSTER, CLUSTER_SETTINGS, IN_ASYNC, add_habits
 from cassandra._imports import Deferred, at_first_cluster
 from cassandra._logs import Log
-from cassandra._threads import get_ident, new_lock
+from cassandra._threads import get_ident, new_lock, new_reentrant_lock
 from cassandra._unknown_options import unknown_option, with_example
 from cassandra.client.checks import check_cluster, check_keyspace, check_user_type, no_keyspace
 from cassandra.client.configuration import ClusterBase, engine_core
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from cassandra.engine import workers
     from cassandra.engine.core import Core
     from cassandra.engine.endpoint import EndPoint
-    from cassandra.engine.loop import LoopThread, NoEnd
+    from cassandra.engine.loop import LoopThread, NoEnd, needs_daemon_threads
     from cassandra.engine.profile import AttachedPolicy, ExecutionProfile
     from cassandra.engine.schema.targets import Target
     from cassandra.engine.waiting import pools_opened
@@ -58,6 +58,7 @@ else:
         __name__,
         LoopThread="cassandra.engine.loop",
         NoEnd="cassandra.engine.loop",
+        needs_daemon_threads="cassandra.engine.loop",
         pools_opened="cassandra.engine.waiting",
     )
     workers = Deferred("cassandra.engine.workers")
@@ -105,7 +106,9 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         self._is_over = False  # True when shutdown() has completed
         self._is_forked = False  # True in a child process that was forked after `connect`
         self.sessions = weakref.WeakSet()
-        self._lock = new_lock()  # held during `connect` and `shutdown`
+        # Held during `connect` and `shutdown`. It is reentrant, because a signal handler may call
+        # `shutdown` while its own thread is in one of them.
+        self._lock = new_reentrant_lock()
         # The engine, and the thread that runs its first event loop; None unless the cluster is
         # connected.
         self._core: Core | None = None
@@ -224,6 +227,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         check_cluster(self)
         if _unknown:
             raise unknown_option("Cluster.connect", _unknown)
+        renew_after_any_fork()
         # Check the thread before acquiring the lock. The thread that holds the lock may be waiting
         # for the event loop that the current thread runs: both threads would wait forever.
         self._refuse_blocking()
@@ -285,6 +289,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         thread = self._loop_thread = engine.start_thread(name)
         core = self._core = thread.run(self._make_core(engine))
         for number in range(2, self.loops + 1):
+            if self.is_shutdown:  # a signal handler has called `shutdown`, so nobody else stops it
+                raise self._shut_down()
             workers.start_worker(core, engine.start_thread(f"{name}-{number}"))
         # Close the engine if the application drops the cluster without calling `shutdown`. These
         # objects must not refer to the cluster: otherwise the cluster would never be garbage
@@ -310,7 +316,8 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
     def _new_session(self, wait_for_all_pools: bool) -> Session:
         """Open a session that has no keyspace. `connect` sets the keyspace afterwards."""
         core = self._core
-        assert core is not None
+        if core is None:  # a signal handler has called `shutdown`
+            raise self._not_connected()
         engine = self._run(
             core.open_session(
                 keyspace=None,
@@ -474,17 +481,18 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         :raises RuntimeError: if called in the thread of an event loop, which would wait for itself.
         :raises TimeoutError: if an event loop is blocked for 10 seconds, by a callback for example.
         """
+        renew_after_any_fork()
         if any(thread.is_current() for thread in self._loop_threads()):
             raise RuntimeError(
                 "Cluster.shutdown() was called in the driver's own event loop thread, "
                 "which it would wait for"
             )
         self.is_shutdown = True
-        is_locked = False
+        lock = self._lock
         try:
             # Another thread may hold the lock for a long time in `connect`. Cancel the calls of
             # that thread repeatedly, until it releases the lock.
-            while not (is_locked := self._lock.acquire(timeout=CANCEL_INTERVAL)):
+            while not lock.acquire(timeout=CANCEL_INTERVAL):
                 for thread in self._loop_threads():
                     thread.cancel_calls()
             if self._is_over:
@@ -496,8 +504,11 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
                 self._executor.shutdown(wait=False)
             self._is_over = True
         finally:
-            if is_locked:
-                self._lock.release()
+            # See `new_reentrant_lock` for this way to release the lock.
+            try:
+                lock.release()
+            except RuntimeError:
+                pass
 
     def _stop(self) -> None:
         """Close the engine and end its threads. Does nothing if there is no engine.
@@ -530,7 +541,7 @@ class Cluster(ClusterBase, SchemaCalls[None], CompatCluster):
         """Make a connected cluster unusable in a forked child, which has no engine's threads."""
         # Make a new lock. Another thread of the parent may have held the old lock at the fork. That
         # thread does not exist in the child, so nobody would release the old lock.
-        self._lock = new_lock()
+        self._lock = new_reentrant_lock()
         # The child may connect a cluster that was not connected at the fork: it has neither a
         # thread nor connections. Servers that fork worker processes often create their clusters
         # before the fork.
@@ -573,6 +584,11 @@ class _Engine:
         try:
             thread.start()
         except RuntimeError as error:
+            # Before Python 3.12, an isolated sub-interpreter cannot start threads. There, uvloop's
+            # `close` never returns for a loop that has not run, so leave the loop open.
+            if "isolated subinterpreter" in str(error):
+                thread.abandon(str(error))
+                raise needs_daemon_threads(error) from None
             thread.stop()
             raise RuntimeError(
                 f"no thread can be started for the connections of a Cluster ({error}): connect "
@@ -623,12 +639,14 @@ def _close_loop(thread: LoopThread, close: Callable[[], Coroutine[Any, Any, None
         # The loop is blocked, so wait only briefly for the thread.
         thread.stop(LAST_TIMEOUT)
         raise
-    except BaseException:
-        # The wait was interrupted, for example by the exception of a signal handler. Let the loop
-        # continue to close the engine.
-        thread.stop_after(_quietly(close))
-        thread.stop(LAST_TIMEOUT)
-        raise
+    except BaseException as error:
+        # If a signal handler in this thread has called `shutdown`, the loop has ended.
+        if not (isinstance(error, ConnectionShutdown) and thread.is_ending):
+            # The wait was interrupted, for example by the exception of a signal handler. Let the
+            # loop continue to close the engine.
+            thread.stop_after(_quietly(close))
+            thread.stop(LAST_TIMEOUT)
+            raise
     thread.stop(SHUTDOWN_TIMEOUT)
 
 
@@ -733,6 +751,7 @@ def _quieten_daemons() -> None:
 
 def _shutdown_all() -> None:
     """Shut down all clusters at the exit of the interpreter."""
+    renew_after_any_fork()
     if _live_clusters:
         _quieten_daemons()
     # Close the engines of clusters that were garbage collected without `shutdown`. Do not wait for

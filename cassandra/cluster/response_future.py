@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from cassandra._attempts import deciding_attempt
 from cassandra._error_copies import copy_of
-from cassandra._forks import renewed
+from cassandra._forks import renew_after_any_fork, renewed
 from cassandra._habits import FUTURE, add_habits
 from cassandra._imports import at_first_cluster
 from cassandra._logs import Log
 from cassandra._threads import GreenEvent, RLock, get_ident, in_own_greenlet, waits_by_waiters
 from cassandra.cluster.final_hooks import FinalMethod, finish_wrapped
 from cassandra.cluster.result_set import ResultSet
-from cassandra.cluster.unread_errors import UnreadError
+from cassandra.cluster.unread_errors import UnreadError, shown_statement
 from cassandra.cluster.unread_pages import KNOWN_PAGES, UnreadPages, unread_by_callbacks
 from cassandra.engine.failures import call_on_loop, failure_of, for_caller
 from cassandra.errors import DriverException, OperationTimedOut, QueryExhausted
 from cassandra.protocol.opcodes import RESULT_KIND_ROWS
 from cassandra.query.settings import NOT_SET
+from cassandra.query.statement import shown_argument
 
 if TYPE_CHECKING:
+    import threading
     import uuid
 
     from typing_extensions import TypeVar
@@ -76,21 +78,13 @@ class _PageLock:
     loop, and calls observers of the application.
     """
 
-    __slots__ = ("__weakref__", "_lock")
+    __slots__ = ("__weakref__", "lock")
 
     def __init__(self) -> None:
-        self._lock = RLock()
+        self.lock = RLock()
 
     def _renew_locks(self) -> None:
-        self._lock = RLock()
-
-    def acquire(self, blocking: bool) -> bool:
-        """Acquire the lock; return False if another thread has it and `blocking` is False."""
-        return self._lock.acquire(blocking)
-
-    def release(self) -> None:
-        """Release the lock."""
-        self._lock.release()
+        self.lock = RLock()
 
 
 # A function with the further arguments and keyword arguments that the application has passed.
@@ -153,7 +147,8 @@ def _not_callable_message(name: str, value: object) -> str:
         else "its arguments follow it"
     )
     return (
-        f"the {name} must be a function, but is {value!r} of type {type(value).__name__}; {advice}"
+        f"the {name} must be a function, but is {shown_argument(value)} of type "
+        f"{type(value).__name__}; {advice}"
     )
 
 
@@ -451,7 +446,8 @@ class ResponseFuture(Generic[R]):
         # Log the error, so that it does not end the loop's thread, which handles all other
         # requests, too.
         except BaseException:
-            log.exception("a callback of %r failed", self)
+            # The repr of this future has the values of its statement, which may be secret.
+            log.exception("a callback of the execution of %s failed", shown_statement(self.query))
 
     def _rows(self, response: object) -> Any:
         """Decode and return the rows of a page for callbacks; None if the statement has no rows."""
@@ -587,8 +583,10 @@ class ResponseFuture(Generic[R]):
                 return
             if waiter.wait(limit):
                 return
+            renew_after_any_fork()
             if self.session.is_shutdown:
-                self.session._refuse_in_child()  # a signal handler has forked during the wait
+                # A signal handler has forked during the wait, or C code has forked before.
+                self.session._refuse_in_child()
             if timeout is not None:
                 return
             # The loop ends the request about now. If the whole process was suspended, the loop has
@@ -733,10 +731,10 @@ class ResponseFuture(Generic[R]):
         # would keep the loop from requesting the page after this one.
         if not self._done and self._paging_state is not None:
             return
-        lock = self._acquire_page_lock()
-        if lock is None:
-            return
+        lock, waits = self._get_page_lock()
         try:
+            if not lock.acquire(waits):
+                return
             completed, state = self._request, self._paging_state
             # If another thread or a callback has already requested the page, and it has not come
             # yet, do nothing.
@@ -753,7 +751,11 @@ class ResponseFuture(Generic[R]):
             self._response = self._error = None
             self._error_owner = True  # no caller gets the original of a later error
         finally:
-            lock.release()
+            # See `new_reentrant_lock` for this way to release the lock.
+            try:
+                lock.release()
+            except RuntimeError:
+                pass
         callbacks, waiters = self._callbacks, self._waiters
         if callbacks is not None:
             callbacks.forget(completed)
@@ -775,10 +777,10 @@ class ResponseFuture(Generic[R]):
         """
         if self._paging_state is None or self._request is None:
             return
-        lock = self._acquire_page_lock()
-        if lock is None:
-            return
+        lock, waits = self._get_page_lock()
         try:
+            if not lock.acquire(waits):
+                return
             # Check again under the lock, because another thread may have requested the page since.
             state = self._paging_state
             if state is None or self._next is not None or not self._done:
@@ -787,22 +789,26 @@ class ResponseFuture(Generic[R]):
                 return
             next_page = self._next = self.session._next_page(self._request, state)
         finally:
-            lock.release()
+            # See `new_reentrant_lock` for this way to release the lock.
+            try:
+                lock.release()
+            except RuntimeError:
+                pass
         next_page.start()
 
-    def _acquire_page_lock(self) -> _PageLock | None:
-        """Acquire the lock under which a thread decides to request a page.
+    def _get_page_lock(self) -> tuple[threading.RLock, bool]:
+        """Return the lock under which a thread decides to request a page.
 
-        :returns: the lock. None if the current thread runs an event loop, and another thread has
-            the lock. The other thread requests the page then. A loop must not wait for the lock: a
-            signal handler may have interrupted the other thread, and may be waiting for a request,
-            which needs the loop.
+        :returns: the lock, and True if the current thread may wait for the lock. False if the
+            thread runs an event loop: if another thread has the lock, that thread requests the
+            page. A loop must not wait for the lock: a signal handler may have interrupted the other
+            thread, and may be waiting for a request, which needs the loop.
         """
         # `setdefault` is atomic, so two threads get the same object.
         lock: _PageLock = self._page_lock or vars(self).setdefault(
             "_page_lock", renewed(_PageLock())
         )
-        return lock if lock.acquire(get_ident() not in self.session._loops.idents) else None
+        return lock.lock, get_ident() not in self.session._loops.idents
 
     # -- details of the execution ------------------------------------------------------------------
 

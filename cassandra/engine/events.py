@@ -30,11 +30,17 @@ class Event:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the event is set, at most `seconds`; return False after a timeout."""
-        if not self._lock.acquire(timeout=-1 if seconds is None else seconds):
-            return False
-        # This thread does not need the lock: release it, so that the next waiting thread wakes.
-        self._release()
-        return True
+        try:
+            return self._lock.acquire(timeout=-1 if seconds is None else seconds)
+        finally:
+            # This thread does not need the lock: release it, so that the next waiting thread wakes.
+            # Do that also after an exception: a signal handler may raise one when this thread has
+            # the lock. Call nothing before `release`, because the handler may run after each call.
+            if self._is_set:
+                try:
+                    self._lock.release()
+                except RuntimeError:  # it is released already: see `_release`
+                    pass
 
     def set(self) -> None:
         """Wake all waiting threads; repeated calls do nothing."""

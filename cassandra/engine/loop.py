@@ -17,10 +17,12 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from contextvars import Context
+from itertools import chain, starmap
 from threading import TIMEOUT_MAX
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from cassandra._forks import renew_after_any_fork
 from cassandra._imports import import_module
 from cassandra._logs import Log
 from cassandra._threads import Waiter, get_ident, new_thread, new_waiter, simulation
@@ -331,7 +333,16 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
         _check_descriptors()
         # A loop has callbacks of its own, which keep the context (see `contextvars`) in which it
         # was made. That must not be the context of the caller, because the loop outlives it.
-        return Context().run(_new_event_loop)
+        loops: list[asyncio.AbstractEventLoop] = []
+        made = starmap(_loop_maker(), [()])
+        try:
+            # A signal handler may raise after the call. uvloop's loops do not close themselves.
+            Context().run(loops.extend, made)
+            return loops[0]
+        except BaseException:
+            for loop in loops:
+                loop.close()
+            raise
     except OSError as error:
         if error.errno is None:
             raise
@@ -350,22 +361,34 @@ def _check_descriptors() -> None:
     Check this in advance, because a loop whose creation fails halfway cannot be closed.
     """
     descriptors: list[int] = []
+    # The iterators run within `extend` and `any`, which call no signal handler. So its exception
+    # leaves no descriptor open.
+    opened = chain.from_iterable(starmap(os.pipe, [()] * (_LOOP_DESCRIPTORS // 2)))
+    closed = map(os.close, descriptors)
     try:
-        while len(descriptors) < _LOOP_DESCRIPTORS:
-            descriptors += os.pipe()
+        descriptors.extend(opened)
     finally:
-        for descriptor in descriptors:
-            os.close(descriptor)
+        any(closed)  # `os.close` returns None, so this closes all
 
 
-def _new_event_loop() -> asyncio.AbstractEventLoop:
+def _loop_maker() -> Callable[[], asyncio.AbstractEventLoop]:
+    """Return a function that makes an event loop."""
     try:
         uvloop = import_module("uvloop")
     except (ImportError, RuntimeError):  # RuntimeError: the interpreter is ending
-        return asyncio.SelectorEventLoop(new_selector())
+        return lambda: asyncio.SelectorEventLoop(new_selector())
     _fill_standard_descriptors()
-    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
-    return loop
+    # Not `uvloop.new_event_loop`, which is written in Python: a signal handler may interrupt it.
+    make: Callable[[], asyncio.AbstractEventLoop] = uvloop.Loop
+    return make
+
+
+def _is_closed(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return True
+    return False
 
 
 def _fill_standard_descriptors() -> None:
@@ -377,9 +400,9 @@ def _fill_standard_descriptors() -> None:
     """
     # A process in a jail or a sandbox may have no null device.
     with suppress(OSError):
-        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STANDARD_ERROR:
-            pass
-        os.close(descriptor)
+        for descriptor in range(_STANDARD_ERROR + 1):
+            if _is_closed(descriptor):
+                os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor
 
 
 def wait_patiently(wait: Callable[[float], bool], threads: Iterable[LoopThread]) -> None:
@@ -406,6 +429,14 @@ class NoEnd(TimeoutError):
     """
 
 
+def needs_daemon_threads(error: RuntimeError) -> RuntimeError:
+    """Return the error for `error`, with which Python has refused a daemon thread."""
+    return RuntimeError(
+        "the blocking API (cassandra.cluster) runs its event loop in a daemon thread, and "
+        f"{error}: use cassandra.aio here"
+    )
+
+
 class LoopThread:
     """A daemon thread that runs one event loop, from `start` until `stop`.
 
@@ -427,10 +458,7 @@ class LoopThread:
         try:
             self._thread = new_thread(self._run, name)
         except RuntimeError as error:
-            raise RuntimeError(
-                "the blocking API (cassandra.cluster) runs its event loop in a daemon thread, and "
-                f"{error}: use cassandra.aio here"
-            ) from None
+            raise needs_daemon_threads(error) from None
         # The identifier of the thread while it runs. The thread itself removes it: after its end,
         # another thread may get the same identifier, and `Thread.is_alive` may still return True
         # while a thread is in `Thread.join`.
@@ -473,7 +501,11 @@ class LoopThread:
 
     def is_current(self) -> bool:
         """Return True if the caller runs in this thread."""
-        return get_ident() == self._running_ident
+        if get_ident() != self._running_ident:
+            return False
+        # In a child that was forked by C code, a new thread may have got this identifier.
+        renew_after_any_fork()
+        return self._running_ident is not None
 
     def refuse_blocking(self) -> None:
         """Raise RuntimeError if the caller runs in this thread, for example in a callback.
@@ -491,6 +523,7 @@ class LoopThread:
 
         In a forked child, raise ConnectionShutdown.
         """
+        renew_after_any_fork()
         self.refuse_in_child()
         sign_of_life = new_waiter()
         if not call_on_loop(self.loop.call_soon_threadsafe, (sign_of_life.release,)):
@@ -506,7 +539,8 @@ class LoopThread:
         :param timeout: seconds to wait for the result; None for no limit, as long as the loop runs.
         :raises TimeoutError: after `timeout` seconds; the coroutine is then cancelled.
         :raises OperationTimedOut: if `timeout` is None, and the thread is blocked.
-        :raises ConnectionShutdown: if the loop is closed, or ends before the coroutine does.
+        :raises ConnectionShutdown: if the loop is closed, or ends before the coroutine does; in a
+            forked child.
         :raises RuntimeError: in the loop's own thread.
         """
         try:
@@ -530,6 +564,8 @@ class LoopThread:
         # The call may have ended between the timeout and this check.
         if is_over or call.is_over:
             return call.outcome()
+        renew_after_any_fork()
+        self.refuse_in_child()
         self._give_up(call)
         raise NoEnd(f"no end within {timeout} seconds")
 

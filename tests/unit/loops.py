@@ -43,6 +43,13 @@ def run_on(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -
         loop.close()
 
 
+class _EndedTask(asyncio.Future[Any]):
+    """Stands for a task whose first step was its last."""
+
+    def set_name(self, name: object) -> None:
+        """Do nothing. Loops of Python 3.13.0 name each task."""
+
+
 def start_at_once(
     loop: asyncio.AbstractEventLoop, coroutine: Any, **settings: Any
 ) -> asyncio.Future[Any]:
@@ -55,11 +62,11 @@ def start_at_once(
     try:
         awaited = coroutine.send(None)
     except StopIteration as end:
-        future = loop.create_future()
+        future = _EndedTask(loop=loop)
         future.set_result(end.value)
         return future
     except BaseException as error:
-        future = loop.create_future()
+        future = _EndedTask(loop=loop)
         future.set_exception(error)
         return future
     return asyncio.Task(_rest_of(coroutine, awaited), loop=loop, **settings)

@@ -12,6 +12,7 @@ from unittest import mock
 import pytest
 
 from cassandra import _imports, _lazy
+from tests.interrupted_locks import Interrupt, InterruptedLock, is_free
 from tests.processes import run_python
 
 
@@ -232,3 +233,19 @@ def test_modules_that_are_removed_from_sys_modules_are_not_imported_twice() -> N
     """
     process = run_python(code)
     assert (process.stderr, process.stdout) == ("", "SyntaxException\n" * 2)
+
+
+def test_a_signal_handler_leaves_the_lock_of_the_imports_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python ignores an error before the fork, and goes on with the fork."""
+    lock = InterruptedLock(_imports._lock)
+    monkeypatch.setattr(_imports, "_lock", lock)
+    with pytest.raises(Interrupt):
+        _imports._before_fork()
+    assert not is_free(lock)
+    _imports._in_parent()
+    assert is_free(lock)
+    # The same goes for an error that comes before the lock was acquired.
+    _imports._in_parent()
+    assert is_free(lock)

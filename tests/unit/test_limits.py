@@ -166,6 +166,10 @@ HUGE = [
     not getattr(sys, "_is_gil_enabled", lambda: True)(),
     reason="without the GIL, zeros of the allocator may take memory at once",
 )
+@pytest.mark.skipif(
+    "asan" in os.environ.get("LD_PRELOAD", ""),
+    reason="zeros of AddressSanitizer's allocator take memory at once",
+)
 def test_null_vectors_cost_no_memory(implementation: Implementation) -> None:
     # Use another process for each case, since the peak memory of a process never falls.
     code = f"""if True:

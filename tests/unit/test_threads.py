@@ -29,10 +29,12 @@ from cassandra._threads import (
     green_library,
     in_own_greenlet,
     new_lock,
+    new_reentrant_lock,
     new_thread,
     new_user_thread,
     new_waiter,
 )
+from tests.interrupted_locks import Interrupt, InterruptedLock, is_free
 from tests.waiting import WAIT, until
 
 
@@ -181,6 +183,59 @@ def test_a_green_lock_has_one_holder(waiter: Any) -> None:
     thread.join(WAIT)
     assert holders == ["main", "thread"]
     assert lock.acquire(timeout=0) is True
+
+
+def test_only_its_owner_releases_a_reentrant_green_lock(
+    waiter: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner may acquire the lock again. Another greenlet, here a thread, cannot release it."""
+    greenlets = SimpleNamespace(getcurrent=threading.current_thread)
+    monkeypatch.setitem(sys.modules, "greenlet", greenlets)
+    lock = _threads._GreenRLock(waiter._new_wait_point)
+    with pytest.raises(RuntimeError):
+        lock.release()
+    errors: list[type] = []
+
+    def release() -> None:
+        try:
+            lock.release()
+        except RuntimeError as error:
+            errors.append(type(error))
+
+    with lock:
+        with lock:
+            assert not is_free(lock)
+        started(release).join(WAIT)
+        assert errors == [RuntimeError]
+        assert not is_free(lock)
+    assert is_free(lock)
+    with pytest.raises(RuntimeError):
+        lock.release()
+
+
+def test_without_a_library_a_reentrant_lock_is_that_of_python() -> None:
+    assert type(new_reentrant_lock()) is type(threading.RLock())
+
+
+def test_a_signal_handler_takes_no_green_event_from_others() -> None:
+    """If a handler raises in `wait` just after the event was set, later waits return True."""
+    event = GreenEvent()
+    event.set()
+    event._waiter = InterruptedLock(event._waiter)
+    with pytest.raises(Interrupt):
+        event.wait(WAIT)
+    assert event.wait(0)
+
+
+def test_a_signal_handler_takes_no_end_of_a_real_thread_from_others() -> None:
+    """If a handler raises in `join` just after the thread has ended, later calls return."""
+    thread = RealThread(lambda: None)
+    thread.start()
+    thread.join(WAIT)
+    thread._over = InterruptedLock(thread._over)
+    with pytest.raises(Interrupt):
+        thread.join(WAIT)
+    assert thread._over.acquire(timeout=0)
 
 
 def test_a_green_event_wakes_all_waiters_and_stays_set() -> None:

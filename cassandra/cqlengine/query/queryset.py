@@ -48,19 +48,13 @@ class _RowsLock:
     It is held during requests. So under gevent it is the patched lock, unlike `_threads.RLock`.
     """
 
-    __slots__ = ("__weakref__", "_lock")
+    __slots__ = ("__weakref__", "lock")
 
     def __init__(self) -> None:
         self._renew_locks()
 
     def _renew_locks(self) -> None:
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
+        self.lock = threading.RLock()
 
     def __reduce__(self) -> Any:
         """Pickle and copy a queryset with another lock."""
@@ -530,12 +524,12 @@ class AbstractQuerySet(CompatQuerySet, Generic[T]):
 
     # -- reading, blocking ----------------------------------------------------------------------
 
-    def _rows_lock(self) -> _RowsLock:
+    def _rows_lock(self) -> threading.RLock:
         """Return the lock of the rows that were read, which is made when it is first needed."""
         lock: _RowsLock | None = self.__dict__.get("_lock")
         if lock is None:
             lock = self.__dict__.setdefault("_lock", renewed(_RowsLock()))  # atomic
-        return lock
+        return lock.lock
 
     def _start(self) -> list[Any]:
         """Send the request, unless it was sent already, and return the list of rows read so far."""

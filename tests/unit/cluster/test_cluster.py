@@ -21,6 +21,7 @@ from cassandra.cluster import (
     Session,
     cluster as cluster_module,
 )
+from cassandra.engine import loop as loop_module
 from cassandra.errors import (
     ConnectionException,
     ConnectionShutdown,
@@ -47,6 +48,7 @@ from cassandra.testing.fake import (
     rows,
     set_keyspace,
 )
+from tests.interrupted_locks import Interrupt, InterruptedLock, is_free
 from tests.processes import run_python
 from tests.unit.cluster.conftest import READ
 from tests.waiting import WAIT, until
@@ -627,3 +629,90 @@ def test_a_forked_child_may_connect_a_cluster_that_is_not_connected(
     """
     process = run_python(code)
     assert process.stdout.startswith(expected), process.stderr
+
+
+def test_a_signal_handler_leaves_the_lock_of_the_cluster_free(blocking_cluster: Cluster) -> None:
+    """After a signal handler has interrupted `shutdown`, another `shutdown` closes the cluster."""
+    session = blocking_cluster.connect()
+    lock = blocking_cluster._lock = InterruptedLock(blocking_cluster._lock)  # type: ignore[assignment]
+    with pytest.raises(Interrupt):
+        blocking_cluster.shutdown()
+    assert is_free(lock)
+    blocking_cluster.shutdown()
+    assert session.is_shutdown
+    assert blocking_cluster._engine is None
+
+
+def in_thread(call: Callable[[], object]) -> list[object]:
+    """Make a call in another thread, and return its result or its error in a list.
+
+    The list is empty if the call does not end.
+    """
+    outcomes: list[object] = []
+
+    def work() -> None:
+        try:
+            outcomes.append(call())
+        except Exception as error:
+            outcomes.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(WAIT)
+    return outcomes
+
+
+def test_a_signal_handler_may_shut_down_a_cluster_that_connects(
+    blocking_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A handler runs in the thread that it interrupts, so `shutdown` cannot wait for `connect`."""
+    new_session = blocking_cluster._new_session
+
+    def interrupted(wait_for_all_pools: bool) -> Session:
+        blocking_cluster.shutdown()
+        return new_session(wait_for_all_pools)
+
+    monkeypatch.setattr(blocking_cluster, "_new_session", interrupted)
+    [error] = in_thread(blocking_cluster.connect)
+    assert isinstance(error, ConnectionShutdown)
+    assert blocking_cluster._engine is None
+    assert is_free(blocking_cluster._lock)
+
+
+def test_a_signal_handler_may_shut_down_a_cluster_that_shuts_down(
+    blocking_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A handler may call `shutdown` while the interrupted thread closes the engine."""
+    session = blocking_cluster.connect()
+    thread = blocking_cluster._required_loop_thread
+    run = thread.run
+
+    def interrupted(coroutine: Any, timeout: float | None = None) -> Any:
+        monkeypatch.undo()
+        blocking_cluster.shutdown()
+        return run(coroutine, timeout)
+
+    monkeypatch.setattr(thread, "run", interrupted, raising=False)
+    assert in_thread(blocking_cluster.shutdown) == [None]
+    assert session.is_shutdown
+    assert blocking_cluster._engine is None
+    assert is_free(blocking_cluster._lock)
+
+
+def test_without_threads_the_error_names_another_api(
+    blocking_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before Python 3.12, an isolated sub-interpreter has no threads, and closes no loops."""
+    loops: list[Any] = []
+
+    def refuse(thread: loop_module.LoopThread) -> None:
+        loops.append(thread.loop)
+        raise RuntimeError("thread is not supported for isolated subinterpreters")
+
+    monkeypatch.setattr(loop_module.LoopThread, "start", refuse)
+    with pytest.raises(RuntimeError, match=r"isolated subinterpreters: use cassandra\.aio here"):
+        blocking_cluster.connect()
+    assert blocking_cluster._engine is None
+    [loop] = loops
+    assert not loop.is_closed()
+    loop.close()

@@ -20,7 +20,7 @@ import pytest
 from cassandra.cluster import ResponseFuture, ResultSet, Session, response_future
 from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.errors import ConnectionShutdown, DriverException, InvalidRequest, OperationTimedOut
-from cassandra.query import SimpleStatement
+from cassandra.query import BatchStatement, SimpleStatement
 from cassandra.testing.fake import ErrorCode, FakeNode, error, hold, rows
 from tests.waiting import WAIT, until
 
@@ -232,6 +232,49 @@ def test_an_error_of_a_callback_is_raised_if_the_result_has_come(
         future.result()
     with pytest.raises(LookupError, match="no"):
         future.add_errback(fail)
+
+
+def test_the_log_of_a_failed_callback_has_no_values(
+    node: FakeNode, session: Session, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The driver logs the statement whose callback has failed without its values and passwords."""
+    insert, role = "INSERT INTO card (number) VALUES (?)", "ALTER ROLE bob WITH PASSWORD = 'S3cr3t'"
+    node.prime_prepare(insert, [("number", "text")])
+    prepared = session.prepare(insert)
+    called: list[object] = []
+
+    def fail(outcome: object) -> None:
+        called.append(outcome)
+        raise RuntimeError("the callback failed")
+
+    for query in (
+        role,
+        SimpleStatement(role),
+        prepared.bind(("S3cr3t",)),
+        BatchStatement().add(prepared, ("S3cr3t",)),
+    ):
+        held = hold()
+        node.prime(re.compile("ROLE|INSERT"), held)
+        called.clear()
+        session.execute_async(query).add_callbacks(fail, fail)
+        held.release()
+        until(lambda: called)
+    until(lambda: caplog.text.count("a callback of the execution of") == 4)
+    assert "ALTER ROLE bob WITH PASSWORD = ?" in caplog.text
+    assert insert in caplog.text
+    assert "S3cr3t" not in caplog.text
+
+
+@pytest.mark.parametrize("argument", ["statement", b"PASSWORD = 'S3cr3t'", ("S3cr3t",)])
+def test_the_error_of_a_wrong_callback_has_no_values(
+    node: FakeNode, session: Session, argument: object
+) -> None:
+    """An argument that is not a function is described without values."""
+    if argument == "statement":
+        argument = SimpleStatement("ALTER ROLE bob WITH PASSWORD = 'S3cr3t'")
+    with pytest.raises(TypeError, match="the callback must be a function") as raised:
+        session.execute_async(READ).add_callback(argument)  # type: ignore[arg-type]
+    assert "S3cr3t" not in str(raised.value)
 
 
 def test_execute_concurrent_in_a_callback_is_refused(node: FakeNode, session: Session) -> None:
@@ -517,15 +560,22 @@ def test_a_request_for_a_page_under_way_does_not_stop_the_callbacks(
     held.wait()
     future.add_callback(go_on)
     thread = threading.Thread(target=future.start_fetching_next_page, daemon=True)
-    release = response_future._PageLock.release
 
-    def release_late(lock: Any) -> None:
-        if threading.current_thread() is thread:
-            held.release()
-            has_gone_on.wait(WAIT)
-        release(lock)
+    class LateLock:
+        """A lock that the thread releases late."""
 
-    monkeypatch.setattr(response_future._PageLock, "release", release_late)
+        def __init__(self) -> None:
+            lock = threading.RLock()
+            self.acquire, self._release = lock.acquire, lock.release
+
+        def release(self) -> None:
+            if threading.current_thread() is thread:
+                held.release()
+                has_gone_on.wait(WAIT)
+            self._release()
+
+    assert future._page_lock is not None
+    monkeypatch.setattr(future._page_lock, "lock", LateLock())
     thread.start()
     thread.join(WAIT)
     if not has_gone_on.is_set():

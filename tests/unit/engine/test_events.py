@@ -16,6 +16,7 @@ import pytest
 
 from cassandra.engine.events import Event as PythonEvent
 from tests.conftest import Implementation
+from tests.interrupted_locks import Interrupt, InterruptedLock
 
 WAIT = 5.0  # seconds
 
@@ -200,4 +201,17 @@ def test_an_event_can_be_set_by_two_threads() -> None:
     event._is_set = False
     event.set()
     assert event.wait(seconds=0)
+    assert event.wait(seconds=0)
+
+
+def test_a_signal_handler_takes_no_event_from_other_threads() -> None:
+    """If a handler raises in `wait` just after the event was set, later waits return True.
+
+    The compiled version runs no handlers there.
+    """
+    event = PythonEvent()
+    event.set()
+    event._lock = InterruptedLock(event._lock)  # type: ignore[assignment]
+    with pytest.raises(Interrupt):
+        event.wait()
     assert event.wait(seconds=0)

@@ -9,6 +9,8 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ import pytest
 import cassandra.engine.loop as loop_module
 from cassandra.engine.loop import Inbox, LoopThread, new_event_loop
 from cassandra.errors import ConnectionShutdown, SessionShutdown
+from tests.interrupted_locks import Interrupt
 from tests.processes import run_python
 from tests.waiting import WAIT
 
@@ -675,6 +678,41 @@ def test_a_time_limit_of_the_application_keeps_its_error(monkeypatch: pytest.Mon
     monkeypatch.setattr(loop_module, "_check_descriptors", interrupted)
     with pytest.raises(TimeoutError, match="alarm"):
         new_event_loop()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list them")
+def test_signal_handlers_leave_no_descriptors_open() -> None:
+    """A signal handler may raise after each call that `new_event_loop` makes."""
+
+    def interrupt(at: int) -> bool:
+        calls = 0
+
+        def profile(frame: FrameType, event: str, argument: object) -> None:
+            nonlocal calls
+            if event == "c_return" and frame.f_code.co_filename == loop_module.__file__:
+                calls += 1
+                if calls == at:
+                    raise Interrupt
+
+        previous = sys.getprofile()
+        sys.setprofile(profile)
+        try:
+            loop = new_event_loop()
+        except Interrupt:
+            return True
+        finally:
+            sys.setprofile(previous)
+        loop.close()
+        return False
+
+    interrupt(-1)  # the first loop of a process opens descriptors that stay
+    gc.collect()
+    descriptors = os.listdir("/proc/self/fd")
+    at = 1
+    while interrupt(at):
+        assert os.listdir("/proc/self/fd") == descriptors, at
+        at += 1
+    assert 3 < at < 100
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="tests the descriptors of POSIX")

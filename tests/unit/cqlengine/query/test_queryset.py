@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -160,7 +161,7 @@ def test_threads_that_iterate_over_a_queryset_each_get_all_rows(
             results = [executor.submit(readings[number % 2], cars) for number in range(4)]
         assert [result.result() for result in results] == [list(range(50))] * 4
         assert len(session.executions) == executions + 1
-    assert pickle.loads(pickle.dumps(cars._rows_lock())) is not None
+    assert pickle.loads(pickle.dumps(vars(cars)["_lock"])) is not None
     assert "_lock" not in vars(cars.all())
 
 
@@ -444,3 +445,8 @@ def test_get_and_first_follow_the_pages(queryset: Any) -> None:
         assert outcome_of(queryset._first(), PagedResult(*pages)) == 1
         with pytest.raises(queryset.model.MultipleObjectsReturned):
             outcome_of(queryset._get(), PagedResult(*pages))
+
+
+def test_no_signal_handler_runs_between_the_lock_of_the_rows_and_its_block() -> None:
+    """``with`` uses Python's own lock: a handler may interrupt a method written in Python."""
+    assert type(Car.objects._rows_lock()) is type(threading.RLock())
