@@ -37,6 +37,7 @@ cdef class BindPlan:
     cdef tuple _codecs
     cdef Py_ssize_t _count
     cdef tuple _names
+    cdef tuple _usual_names  # see the Python twin; None if they are the same
     cdef bint _native
     cdef bint _repeats       # True if several markers have the same name
     cdef Py_ssize_t _needed  # values that a row must have for its partition key

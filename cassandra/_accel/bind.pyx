@@ -44,8 +44,10 @@ from cassandra.cqltypes.base import codec_in_order as _codec_in_order
 from cassandra.cqltypes.failures import locate as _locate
 from cassandra.cqltypes.missing import is_missing as _is_missing
 from cassandra.errors import UnsetUnsupported
+from cassandra.protocol.marker_names import usual_names as _usual_names_of
 from cassandra.protocol.records import is_lone_text as _is_lone_text
 from cassandra.protocol.records import locate_row as _locate_row
+from cassandra.protocol.records import names_for as _names_for
 from cassandra.protocol.records import refuse_missing as _refuse_missing
 from cassandra.protocol.records import refuse_unknown as _refuse_unknown
 from cassandra.protocol.records import values_of as _values_of
@@ -377,6 +379,7 @@ cdef class BindPlan:
             made_codecs[index] = _codec_in_order(made_codecs[index], self.columns[index].type)
         codecs = tuple(made_codecs)
         self._names = tuple([column.name for column in self.columns])
+        self._usual_names = _usual_names_of(self._names)
         self.strict = strict
         self._repeats = len(set(self._names)) < len(self._names)
         self._needed = max(self.routing_key_indexes) + 1 if self.routing_key_indexes else 0
@@ -474,7 +477,7 @@ cdef class BindPlan:
         cdef bint has_unset
         if type(row) is tuple:
             values = <tuple> row
-        elif type(row) is dict:
+        elif type(row) is dict and self._usual_names is None:
             # In a free-threaded build, other threads may change the dict at any time.
             if IS_FREE_THREADED:
                 return self._add_dict(out, (<dict> row).copy(), version)
@@ -482,7 +485,10 @@ cdef class BindPlan:
         elif type(row) is list:
             values = tuple(<list> row)
         else:
-            values = _values_of(row, self._names, version, self.routing_key_indexes, self.strict)
+            names = self._names
+            if self._usual_names is not None:
+                names = _names_for(row, names, self._usual_names)
+            values = _values_of(row, names, version, self.routing_key_indexes, self.strict)
         if PyTuple_GET_SIZE(values) < self._needed:
             for index in self.routing_key_indexes:
                 if index >= PyTuple_GET_SIZE(values):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,6 +14,7 @@ from cassandra._patterns import pattern
 from cassandra.bulk.chunks import Column
 from cassandra.errors import PickledWhole
 from cassandra.protocol.encrypted import is_encrypted
+from cassandra.protocol.marker_names import usual_name
 from cassandra.query.conditional import is_conditional
 from cassandra.query.markers import tokens_of
 from cassandra.query.named_markers import columns_of_named_markers
@@ -246,6 +248,8 @@ def table_of(
     keyspace_metadata = metadata.keyspaces.get(keyspace)
     if keyspace_metadata is None:
         hint = _similar_name_hint(keyspace, metadata.keyspaces)
+        if not hint and name in _FILE_NAME_ENDS:
+            hint = ": the table is the first argument, and the file the second"
         raise UnknownTable(f"there is no keyspace {keyspace!r}{hint}", keyspace, name)
     table: TableMetadata | None = keyspace_metadata.tables.get(name)
     if table is None and with_views:
@@ -257,6 +261,9 @@ def table_of(
         quoted = next((each for each in keyspace_metadata.tables if each.lower() == name), None)
         if quoted is not None:
             hint = f" (a name with capitals is written in double quotes, '\"{quoted}\"')"
+        view = keyspace_metadata.views.get(name)
+        if view is not None:
+            hint = f": this is a materialized view, so write its table {view.base_table_name!r}"
         raise UnknownTable(f"keyspace {keyspace!r} has no table {name!r}{hint}", keyspace, name)
     return table
 
@@ -285,14 +292,12 @@ def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[
     """
     query = prepared.query_string
     named: dict[str, set[str]] = {}
-    words: dict[str, str] = {}  # the word before each named marker
+    named_markers: set[str] = set()
     tokens = [text for _, text in tokens_of(query)]
     if ":" in tokens:
         named = columns_of_named_markers(query)
-        words = {
-            stored_name(name): word.upper()
-            for word, colon, name in zip(tokens, tokens[1:], tokens[2:], strict=False)
-            if colon == ":"
+        named_markers = {
+            stored_name(name) for colon, name in itertools.pairwise(tokens) if colon == ":"
         }
     partial = _partial_values(tokens)
     key = {column.name for column in (*table.partition_key, *table.clustering_key)}
@@ -304,13 +309,14 @@ def names_of_markers(prepared: PreparedStatement, table: TableMetadata) -> list[
         """
         # Look for named markers first: the name of such a marker may also be the name of a column
         # to which the marker does not belong.
-        if marker in words and marker not in named:
-            word = words[marker]
-            return f"[{word.lower()}]" if word in ("TTL", "TIMESTAMP") else None
+        if marker in named_markers and marker not in named:
+            return None
         names = named.get(marker) or {marker}
         if len(names) > 1:
             return None
         (name,) = names
+        if name not in table.columns:
+            name = usual_name(name)
         if name in key and (number in partial or marker in partial):
             return None
         if name in table.columns or name in ("[ttl]", "[timestamp]"):
@@ -440,6 +446,10 @@ def owners_in(metadata: Metadata, keyspace: str | None) -> Owners | None:
     return routing.map_of(keyspace) if routing is not None and keyspace is not None else None
 
 
+# What looks like the name of a table if a file is passed in its place: "csv" in "cities.csv".
+_FILE_NAME_ENDS = frozenset({"csv", "gz", "json", "jsonl", "parquet", "tsv", "txt", "zst"})
+
+
 def _similar_name_hint(name: str, names: Iterable[str]) -> str:
     near = nearest(name, names)
     return f"; did you mean {near!r}?" if near else ""
@@ -492,7 +502,15 @@ def plan_of(
         )
     # Servers refuse INSERT into a table with counters, so its plan is an UPDATE.
     if any(table.columns[name].cql_type == "counter" for name in names):
-        return _counter_plan(table, names, key, counters, ttl or ttl_column)
+        plan = _counter_plan(table, names, key, counters)
+        if ttl or ttl_column:
+            raise ValueError("counters have no time to live")
+        if timestamp is not None or timestamp_column is not None:
+            raise ValueError(
+                "the server sets the write time of a counter: leave timestamp and timestamp_column "
+                "out"
+            )
+        return plan
     if counters:
         warnings.warn(
             f"counters=True has no effect: no column of {table.keyspace_name}.{table.name} that is "
@@ -553,8 +571,7 @@ def _checked_using_value(clause: str, value: object) -> int:
             instead = ""
         unit = "seconds" if clause == "TTL" else "microseconds"
         raise TypeError(
-            f"{clause.lower()} must be an integer, but is {value!r}, and not a number of {unit}"
-            f"{instead}"
+            f"{clause.lower()} must be an integer, the number of {unit}, but is {value!r}{instead}"
         )
     if clause == "TTL" and not 0 <= value <= LONGEST_TTL:
         raise ValueError(
@@ -567,7 +584,7 @@ def _checked_using_value(clause: str, value: object) -> int:
 
 
 def _counter_plan(
-    table: TableMetadata, names: Sequence[str], key: Sequence[str], counters: bool, ttl: object
+    table: TableMetadata, names: Sequence[str], key: Sequence[str], counters: bool
 ) -> Plan:
     """Return the plan of an UPDATE that adds the values to counters."""
     if not counters:
@@ -575,8 +592,6 @@ def _counter_plan(
             f"table {table.keyspace_name}.{table.name} has counters: a row that is written twice "
             "counts twice. counters=True adds the values all the same, and tries nothing again"
         )
-    if ttl:
-        raise ValueError("counters have no time to live")
     counter_names = [name for name in names if name not in key]
     sets = ", ".join(f"{protect_name(name)} = {protect_name(name)} + ?" for name in counter_names)
     # Rows that only have static counters do not have all columns of the key: they lack the
@@ -722,7 +737,7 @@ def columns_of(prepared: PreparedStatement) -> list[Column]:
     # For an encrypted column, the server's metadata says blob. The plan has the type of the
     # decrypted values.
     return [
-        Column(column.name, column.type, is_hidden=is_encrypted(column.type))
+        Column(usual_name(column.name), column.type, is_hidden=is_encrypted(column.type))
         for column in prepared.plain_plan.columns
     ]
 

@@ -26,6 +26,7 @@ from cassandra.doctor.findings import (
 from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import NetworkTopologyStrategy, SimpleStrategy
 from cassandra.query.statement import SimpleStatement
+from cassandra.util import Version
 
 # The advice for a login that was refused.
 _LOGIN = (
@@ -76,6 +77,7 @@ _NODE_LOCAL_KEYSPACES = {"system", "system_schema", "system_views", "system_virt
 # Keyspaces for which the server sets a fixed replication factor, whatever the size of the cluster.
 # So do not compare the factor with the number of nodes.
 _FIXED_REPLICATION_KEYSPACES = {
+    "system_cluster_metadata",
     "system_distributed",
     "system_distributed_everywhere",
     "system_traces",
@@ -119,7 +121,13 @@ def hosts(session: Session, timeout: float) -> Iterator[Finding]:
 def versions(session: Session, timeout: float) -> Iterator[Finding]:
     """Check that all hosts run the same release."""
     all_hosts = session.cluster.metadata.all_hosts()
-    counts = Counter(host.release_version for host in all_hosts if host.release_version)
+    # A node of Cassandra 6.0-alpha2 calls itself that, and its peers 6.0.0-alpha2.
+    names: dict[object, str] = {}
+    counts = Counter(
+        names.setdefault(_comparable_release(host.release_version), host.release_version)
+        for host in all_hosts
+        if host.release_version
+    )
     if len(counts) > 1:
         text = ", ".join(f"{version} on {count}" for version, count in sorted(counts.items()))
         yield finding(WARNING, "versions", f"releases are mixed: {text}", "finish the upgrade")
@@ -127,6 +135,14 @@ def versions(session: Session, timeout: float) -> Iterator[Finding]:
         (version,) = counts
         protocol = int(session.cluster.protocol_version)
         yield finding(OK, "versions", f"release {version} everywhere, protocol version {protocol}")
+
+
+def _comparable_release(text: str) -> Version | str:
+    """Return an object that is equal for texts of the same release."""
+    try:
+        return Version(text)
+    except ValueError:
+        return text
 
 
 def schema(session: Session, timeout: float) -> Iterator[Finding]:

@@ -18,8 +18,15 @@ from cassandra.cqltypes.base import codec_in_order
 from cassandra.cqltypes.failures import locate
 from cassandra.cqltypes.missing import USUAL, is_missing
 from cassandra.errors import UnsetUnsupported
+from cassandra.protocol.marker_names import usual_names
 from cassandra.protocol.primitives import NULL_VALUE, UNSET_MARK
-from cassandra.protocol.records import is_lone_text, locate_row, refuse_missing, values_of
+from cassandra.protocol.records import (
+    is_lone_text,
+    locate_row,
+    names_for,
+    refuse_missing,
+    values_of,
+)
 from cassandra.sentinels import UNSET_VALUE
 
 if TYPE_CHECKING:
@@ -235,7 +242,10 @@ class BindPlan:
         name.
     """
 
-    __slots__ = ("_cql_names", "_encoders", "_names", "columns", "routing_key_indexes", "strict")
+    __slots__ = (
+        "_cql_names", "_encoders", "_names", "_usual_names", "columns", "routing_key_indexes",
+        "strict",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -262,6 +272,8 @@ class BindPlan:
         # The names of the markers, in order. A name occurs twice if its marker does, as in ``WHERE
         # a = :x AND b = :x``.
         self._names = tuple(column.name for column in self.columns)
+        # The names by which programs for Cassandra 5 bind the values; None for the same names.
+        self._usual_names = usual_names(self._names)
         self.strict = strict
 
     def bind(self, values: Sequence[object], version: int) -> ValuesBlock:
@@ -327,7 +339,10 @@ class BindPlan:
         key_indexes = self.routing_key_indexes
         row_type = type(row)
         if row_type is not tuple and row_type is not list:
-            row = values_of(row, self._names, version, key_indexes, self.strict)
+            names: Sequence[str] = self._names
+            if self._usual_names is not None:
+                names = names_for(row, names, self._usual_names)
+            row = values_of(row, names, version, key_indexes, self.strict)
         # If the row ends before the last column of the partition key, the error names the first key
         # column without a value.
         if key_indexes and len(row) <= max(key_indexes):

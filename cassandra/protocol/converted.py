@@ -16,7 +16,8 @@ and returns plain CQL values.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cassandra._patterns import pattern
@@ -29,9 +30,11 @@ from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.encrypted import (
     SubstituteMetadata,
     composed_type,
+    type_of_ambiguous,
     type_of_marker,
     with_plain,
 )
+from cassandra.protocol.marker_names import usual_name
 
 if TYPE_CHECKING:
     from cassandra.codecs.converter import Converter
@@ -235,8 +238,9 @@ class _Types:
             return self._type_of_values(column)
         # A marker such as that of ``(a, b) IN ?`` takes values that consist of values of several
         # columns.
+        has_converter = tuple(column[:3]) in self._converters.columns
         return type_of_marker(
-            column.name,
+            column.name if has_converter else usual_name(column.name),
             column.type,
             lambda name, cql_type: self._type_of_values(column._replace(name=name, type=cql_type)),
             self._composed_type,
@@ -324,15 +328,41 @@ def _replace_decrypted_type(cql_type: CqlType, change: Callable[[CqlType], CqlTy
 
 
 def bound_columns(
-    columns: Sequence[ColumnMetadata], converters: Converters
+    columns: Sequence[ColumnMetadata],
+    converters: Converters,
+    named: Mapping[str, Collection[str]] = MappingProxyType({}),
 ) -> Sequence[ColumnMetadata]:
     """Return `columns`, the bind markers of a statement, with types that apply the converters.
 
     :param columns: the bind markers. Encrypted columns already have their encrypting types.
     :param converters: the converters that are registered now.
+    :param named: the columns of each named marker; see `columns_of_named_markers`. The name of a
+        marker may be that of another column.
     """
     types = _Types(converters, is_bound=True)
-    return [types.of_column(column) for column in columns]
+
+    def bound_column(column: ColumnMetadata) -> ColumnMetadata:
+        """Return the marker `column` with its converting type."""
+        names = sorted(named.get(column.name, (column.name,)))
+        options = [types.of_column(column._replace(name=name)).type for name in names]
+        cql_type = options[0]
+        if len(names) > 1 and any(option is not column.type for option in options):
+            # Only converters of types and classes are the same for all columns.
+            has_own_converter = any(
+                (*column[:2], name) in converters.columns
+                for composed_name in names
+                for name in _names_in(composed_name)
+            )
+            if has_own_converter or any(option is column.type for option in options):
+                cql_type = type_of_ambiguous(column, names, "converted")
+        return column if cql_type is column.type else column._replace(type=cql_type)
+
+    return [bound_column(column) for column in columns]
+
+
+def _names_in(name: str) -> list[str]:
+    """Return the columns in the name of a marker: "a" and "b" of "in(a,b)"."""
+    return name.removeprefix("in").strip("()").split(",") if name.endswith(")") else [name]
 
 
 # -- results ---------------------------------------------------------------------------------------

@@ -9,9 +9,11 @@ in Python and compiled, need no code for encryption, and other columns do not be
 
 from __future__ import annotations
 
+import itertools
+import operator
 import re
 import struct
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
@@ -33,6 +35,7 @@ from cassandra.cqltypes.server_order import CollectionOrder
 from cassandra.cqltypes.udt import UserType
 from cassandra.errors import DecodeError
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
+from cassandra.protocol.marker_names import usual_name
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -354,7 +357,7 @@ def _guarded_type(
 
         return codec_like(plain_codec, codecs, encode, plain_codec.decode)
 
-    return _make_subtype(server_type, build)
+    return _make_subtype(server_type, build, is_guard=True)
 
 
 def _encrypted_type_of(
@@ -428,14 +431,19 @@ def bound_columns(
                 return _type_that_refuses_values(description, cql_type, policy)
             return cql_type
 
-        # A named marker may differ in name from its column, as in ``SET ssn = :other``. Use the
-        # name of the column.
+        # A marker may differ in name from its column: a named marker, as in ``SET ssn = :other``,
+        # and some markers of Cassandra 6. Use the name of the column.
         names = sorted(named.get(column.name, ()))
         if column.name in unknown and (names or not is_encrypted_column(column, column.name)):
             return with_unknown_column(column)
-        name = names[0] if names else column.name
+        if names:
+            name = names[0]
+        elif policy.contains_column(ColDesc(*column[:3])):
+            name = column.name
+        else:
+            name = usual_name(column.name)
         if len(names) > 1 and any(is_encrypted_column(column, other) for other in names):
-            cql_type = _type_of_ambiguous(column, names)
+            cql_type = type_of_ambiguous(column, names, "encrypted")
         else:
             cql_type = type_of_marker(name, column.type, type_of, composed_type)
         return column if cql_type is column.type else column._replace(type=cql_type)
@@ -461,17 +469,19 @@ def bound_columns(
     return [bound_column(column) for column in columns]
 
 
-def _type_of_ambiguous(column: ColumnMetadata, names: Sequence[str]) -> CqlType:
+def type_of_ambiguous(column: ColumnMetadata, names: Sequence[str], change: str) -> CqlType:
     """Return a type that raises an error for each value of a named marker.
 
-    The columns of the marker are not all encrypted in the same way, so no value fits all of them.
+    The values of the marker's columns are not all changed in the same way, so no value fits all.
 
     :param column: the marker.
-    :param names: the columns of the marker. Some of them are encrypted, but not all.
+    :param names: the columns of the marker.
+    :param change: what is done with the values of at least one column, for the message:
+        "encrypted".
     """
     message = (
-        f":{column.name} stands for the columns {', '.join(names)} of {'.'.join(column[:2])}, and "
-        "not all of them are encrypted in the same way: write a marker of its own for each"
+        f":{column.name} stands for {', '.join(names)} of {'.'.join(column[:2])}, and not all of "
+        f"them are {change} in the same way: write a marker of its own for each"
     )
 
     def build(codecs: CodecModule, version: int, vectors: str) -> Codec:
@@ -547,7 +557,7 @@ def type_of_marker(
     marker of ``(a, b) > ?`` "(a,b)"; its type is a tuple. They name the marker of ``(a, b) IN ?``
     "in(a,b)".
 
-    :param name: the name of the marker.
+    :param name: the name of the marker; see `usual_name`.
     :param cql_type: the type of the marker on the server.
     :param type_of: called with the name and the type of each column; returns the type to use.
     :param with_subtypes: called if `type_of` has returned other types. Its arguments are
@@ -587,14 +597,32 @@ def _type_of_tuple(
 
     :param least: the minimum number of columns.
     """
-    names = name.split(",")
     is_tuple = issubclass(cql_type, TupleType) and not issubclass(cql_type, UserType)
-    if not is_tuple or len(names) < least or len(names) != len(cql_type.subtypes):
+    if not is_tuple or len(cql_type.subtypes) < least:
         return None
-    subtypes = tuple(map(type_of, names, cql_type.subtypes))
-    if all(new is old for new, old in zip(subtypes, cql_type.subtypes, strict=True)):
-        return cql_type
-    return with_subtypes(cql_type, subtypes)
+    # The names of columns may contain commas. Then several lists of names are possible, of which
+    # only the right one has the columns that are encrypted or converted.
+    best: tuple[CqlType, ...] | None = None
+    most_changes = -1
+    for names in _lists_of_names(name.split(","), len(cql_type.subtypes)):
+        subtypes = tuple(map(type_of, names, cql_type.subtypes))
+        changes = sum(
+            new is not old and not vars(new).get("is_guard", False)
+            for new, old in zip(subtypes, cql_type.subtypes, strict=True)
+        )
+        if changes > most_changes:
+            best, most_changes = subtypes, changes
+    if best is None:
+        return None
+    is_changed = any(map(operator.is_not, best, cql_type.subtypes))
+    return with_subtypes(cql_type, best) if is_changed else cql_type
+
+
+def _lists_of_names(parts: Sequence[str], count: int) -> Iterator[list[str]]:
+    """Yield the lists of `count` names that are `parts` with commas between them."""
+    for ends in itertools.combinations(range(1, len(parts)), count - 1):
+        bounds = itertools.pairwise((0, *ends, len(parts)))
+        yield [",".join(parts[start:end]) for start, end in bounds]
 
 
 def composed_type(server_type: CqlType, subtypes: tuple[CqlType, ...]) -> CqlType:

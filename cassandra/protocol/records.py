@@ -27,9 +27,15 @@ _CHANGEABLE_ERRORS = frozenset({TypeError, ValueError, MissingParameter, UnsetUn
 # passes, for example, a UUID instead of a row, an error is raised.
 _SCALAR_MODULES = frozenset({"builtins", "datetime", "decimal", "uuid", "ipaddress"})
 _ABSENT = object()  # stands for an attribute that a row lacks
-# The bind markers of statements for which a warning about unknown names was logged. If there are
-# too many, all are forgotten: a repeated warning is better than a set that grows for ever.
-_warned: Bounded[tuple[str, ...], bool] = Bounded(1000, 1 << 20)
+# How grave it is that a mapping has keys that no marker has.
+_HARMLESS = 1  # all markers have values
+_MARKER_WITHOUT_VALUE = 2
+_MISSPELT = 3  # a key has the same letters as a marker without a value
+# The bind markers of a statement and the gravity of a case of which users were told. If there are
+# too many, all are forgotten: a repeated warning is better than a dict that grows for ever.
+_told: Bounded[tuple[tuple[str, ...], int], bool] = Bounded(1000, 1 << 20)
+# The bind markers of a statement, and keys of a mapping that were compared with them.
+_examined: Bounded[tuple[tuple[str, ...], tuple[Any, ...]], bool] = Bounded(1000, 1 << 20)
 # The maximum length of a value, in characters, in the advice for a single value.
 _MAX_SHOWN = 60
 
@@ -157,6 +163,25 @@ def values_of(
     return tuple(values)
 
 
+def names_for(row: object, names: Sequence[str], usual_names: Sequence[str]) -> list[str]:
+    """Return the names by which a row has the values of the bind markers, in their order.
+
+    A program that was written for Cassandra 5 calls some markers otherwise than Cassandra 6.
+
+    :param row: a mapping, or an object with attributes.
+    :param names: the names that the server gives to the markers.
+    :param usual_names: the names that Cassandra 5 gives to them, which the row may have instead.
+    """
+
+    def has(name: str) -> bool:
+        return name in row if isinstance(row, Mapping) else hasattr(row, name)
+
+    return [
+        usual if name != usual and not has(name) and has(usual) else name
+        for name, usual in zip(names, usual_names, strict=True)
+    ]
+
+
 def _values_in_order(row: Iterable[Any], names: Sequence[str]) -> tuple[Any, ...]:
     """Return the values of an iterable; raise TypeError for a set, because it has no order.
 
@@ -198,46 +223,63 @@ def _labels_of(row: Any) -> tuple[tuple[str, ...], str]:
 
 
 def warn_of_unknown_names(row: Mapping[Any, Any], names: Sequence[str]) -> None:
-    """Warn if a key of `row` has the same letters as a marker without a value: see `_is_misspelt`.
+    """Warn if a key of `row` has the same letters as a marker without a value: see `_spelling`.
 
-    Other keys without a marker are only logged. Each statement gets at most one warning. As in
-    cassandra-driver, the values of these keys are ignored.
+    Other keys without a marker are only logged. Each statement gets at most one warning and two
+    messages in the log: one for keys beside values for all markers, which are usually harmless, and
+    one if a marker has no value. As in cassandra-driver, the values of these keys are ignored.
     """
     markers = tuple(names)
-    # Warn only once for each list of bind markers.
-    if _warned.get(markers):
+    # The rows of a statement usually have the same keys, and this is called for each row.
+    keys = (markers, tuple(row))
+    if _examined.get(keys) or _told.get((markers, _MISSPELT)):
         return
+    _examined.keep(keys, True, text_size(keys))
     unknown = [key for key in row if key not in markers]
     if not unknown:
         return
-    _warned.keep(markers, True, text_size(markers))
-    # Suggest the name of a marker that is similar.
-    suggestions = import_module("difflib").get_close_matches(str(unknown[0]), markers, 1)
+    without_value = [marker for marker in markers if marker not in row]
+    gravity = _MARKER_WITHOUT_VALUE if without_value else _HARMLESS
+    by_spelling = {_spelling(marker): marker for marker in without_value}
+    misspelt = [
+        (key, by_spelling[spelling])
+        for key in unknown
+        if (spelling := _spelling(str(key))) in by_spelling
+    ]
+    if misspelt:
+        gravity = _MISSPELT
+    # A harmless case must not silence a later one that loses a value.
+    case = (markers, gravity)
+    if _told.get(case):
+        return
+    _told.keep(case, True, text_size(markers))
+    if not misspelt:
+        # Suggest the name of a marker that is similar.
+        near = import_module("difflib").get_close_matches(str(unknown[0]), markers, 1)
+        misspelt = [(unknown[0], marker) for marker in near]
     message = (
         f"a mapping has values for {', '.join(map(repr, unknown[:5]))}"
         f"{', ...' if len(unknown) > 5 else ''}, but the bind markers of its statement are "
         f"{', '.join(markers) or 'none'}: they are not used"
     )
-    if suggestions:
-        message += f". Did you mean {suggestions[0]!r} by {unknown[0]!r}?"
+    if misspelt:
+        message += ". Did you mean {1!r} by {0!r}?".format(*misspelt[0])
     # A misspelt name is probably a mistake, so raise a Python warning. Otherwise only log it.
-    without_value = [marker for marker in markers if marker not in row]
-    if any(_is_misspelt(str(key), marker) for key in unknown for marker in without_value):
+    if gravity == _MISSPELT:
         warn(message)
     else:
         log.warning(message)
 
 
-def _is_misspelt(key: str, marker: str) -> bool:
-    """Return True if `key` was certainly meant to be `marker`, because both have the same letters.
+def _spelling(name: str) -> tuple[str, str]:
+    """Return an object that is equal for names of which one was certainly meant to be the other.
 
-    The case and the order of the letters, and underscores, do not count: userId is a misspelt
-    user_id. Names that are only similar may belong to another statement, such as created_at and
-    created_to. So may names with different numbers, such as address1 and address2.
+    Such names have the same letters. The case and the order of the letters, and underscores, do not
+    count: userId is a misspelt user_id. Names that are only similar may belong to another
+    statement, such as created_at and created_to. So may names with different numbers, such as
+    address1 and address2.
     """
-    numbers_of_key = [character for character in key if character.isdigit()]
-    numbers_of_marker = [character for character in marker if character.isdigit()]
-    return numbers_of_key == numbers_of_marker and letters_of(key) == letters_of(marker)
+    return "".join(filter(str.isdigit, name)), letters_of(name)
 
 
 def _values_of_fields(row: object, fields: Sequence[str], names: Sequence[str]) -> list[Any]:

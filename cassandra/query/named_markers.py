@@ -28,6 +28,8 @@ _NOT_FUNCTIONS = frozenset(
 )
 # After these words, a value is an element of a collection, or is compared with a vector or text.
 _BEFORE_OTHER_VALUES = frozenset({"contains", "key", "like", "of"})
+# After these words, a value belongs to no column.
+_CLAUSES = frozenset({"limit", "timeout", "timestamp", "ttl"})
 # The name of a marker. A word of `tokens_of` may continue with a sign or a dot, as in ``:x+1``.
 _NAME = pattern(r"\w+")
 
@@ -66,7 +68,9 @@ def columns_of_named_markers(query: str) -> dict[str, set[str]]:
     """Return, for each named marker of a statement, the columns of its values.
 
     A column is written as servers name a ``?`` in the same position: the name of the column,
-    ``(a,b)`` for a tuple, and ``in(a)`` or ``in(a,b)`` for a list. Other markers are left out.
+    ``(a,b)`` for a tuple, and ``in(a)`` or ``in(a,b)`` for a list. So are values that belong to no
+    column: ``[limit]``, ``[ttl]``, ``[timestamp]``, ``partition key token``. Other markers are left
+    out.
 
     :param query: the query string.
     """
@@ -171,7 +175,7 @@ class _Scan:
         if before not in ("(", ","):  # the operand of an operator: ``a = :x``, ``a IN :x``
             if before in _BEFORE_OTHER_VALUES or self._has_part_on_left(last):
                 return
-            name = self._compared(last)
+            name = f"[{before}]" if before in _CLAUSES else self._compared(last)
             if name is not None and before == "in":
                 name = f"in({name if isinstance(name, str) else ','.join(name)})"
         elif brackets is not None:  # a value in brackets: ``VALUES (:x, :y)``, ``a IN (:x, :y)``
@@ -268,7 +272,10 @@ class _Scan:
             return None
         token = tokens[left]
         if token == ")" and left in self._starts:
-            names = tokens[self._starts[left] + 1 : left]
+            start = self._starts[left]
+            if tokens[start - 1 : start] == ["token"]:
+                return "partition key token"
+            names = tokens[start + 1 : left]
             return [self._column_of(name) for name in names if name != ","]
         return self._column_of(token) if _is_name(token) else None
 

@@ -264,6 +264,7 @@ def test_each_place_of_a_marker_is_encrypted(node: LocalCluster, keyspace: str) 
             ("c = ?", "x"), ("c = :other", "x"), ("c IN ?", ["x"]), ("c IN :others", ["x"]),
             ("c IN (?)", "x"), ("c IN (:other)", "x"), ("(c) = ?", ("x",)), ("(c) IN ?", [("x",)]),
             ("(c) IN :others", [("x",)]), ("(c) IN (?)", ("x",)), ("c >= :low", "x"),
+            ("(c) >= (?)", "x"), ("(c) >= (:low)", "x"),
         ]:  # fmt: skip
             select = session.prepare(f"SELECT v FROM f WHERE k = 1 AND {where}")
             assert [row.v for row in session.execute(select, [value])] == [5], where

@@ -13,6 +13,7 @@ from cassandra.engine.prepare.same_values import has_same_values, is_readable_as
 from cassandra.errors import BindColumnsChanged
 from cassandra.protocol.bind import column_label
 from cassandra.protocol.column_specs import with_registered_classes
+from cassandra.protocol.marker_names import usual_name
 from cassandra.query.prepared import PreparedStatement
 from cassandra.query.sent_values import block_of
 from cassandra.query.statement import query_head
@@ -35,9 +36,33 @@ def changes_of(old_columns: Sequence[ColumnMetadata], new_columns: Sequence[Colu
         return f"{len(old_columns)} columns -> {len(new_columns)}"
     return ", ".join(
         f"{old.name} {_type_name(old.type)} -> {new.name} {_type_name(new.type)}"
+        f"{_changed_fields(old.type, new.type)}"
         for old, new in zip(old_columns, new_columns, strict=True)
-        if old.name != new.name or not is_readable_as(old.type, new.type)
+        if not _have_same_name(old, new) or not is_readable_as(old.type, new.type)
     )
+
+
+def _have_same_name(old: ColumnMetadata, new: ColumnMetadata) -> bool:
+    """Return True if two bind markers have the same name.
+
+    Cassandra 6 names some of them otherwise than the version before an upgrade.
+    """
+    return old.name == new.name or usual_name(old.name) == usual_name(new.name)
+
+
+def _changed_fields(old: Any, new: Any) -> str:
+    """Describe which fields of user-defined types differ, if the types have the same names."""
+    if _type_name(old) != _type_name(new):
+        return ""
+    if issubclass(old, UserType) and _fields_of(old) != _fields_of(new):
+        return f" (fields {_fields_of(old)} -> {_fields_of(new)})"
+    return "".join(map(_changed_fields, old.subtypes, new.subtypes))
+
+
+def _fields_of(udt: type[UserType]) -> str:
+    """Return the names and types of a user-defined type's fields."""
+    fields = zip(udt.fieldnames, map(_type_name, udt.subtypes), strict=True)
+    return ", ".join(f"{name} {type_name}" for name, type_name in fields)
 
 
 def adopt_columns(
@@ -69,11 +94,21 @@ def adopt_columns(
             ]
         if not _have_same_types(old_columns, current_columns):
             try:
-                statement.renew_columns(current_columns)
+                # Keep the names by which the application binds values.
+                statement.renew_columns(
+                    [
+                        new if new.name == old.name else new._replace(name=old.name)
+                        for old, new in zip(old_columns, current_columns, strict=True)
+                    ]
+                )
             # A user's encryption policy or converter has raised an error. The error must not fail
             # the request, because the values of the request need no new fields.
             except Exception as error:
-                log.warning("%s cannot bind values of new fields yet: %s", statement, error)
+                log.warning(
+                    "%s cannot bind values of new fields yet: %s",
+                    query_head(statement.query_string),
+                    error,
+                )
 
 
 def adopt_key(
@@ -102,7 +137,9 @@ def adopt_key(
         # that do not exist. Ignore the error: the partition key only determines which host gets the
         # request, and any host can execute it.
         except Exception as error:
-            log.warning("%s cannot be routed by its new key: %s", statement, error)
+            log.warning(
+                "%s cannot be routed by its new key: %s", query_head(statement.query_string), error
+            )
 
 
 def has_key(statement: PreparedStatement, key: Sequence[int] | None) -> bool:
@@ -117,7 +154,7 @@ def _has_values_of(
 ) -> bool:
     """Return True if values for the old columns at `indexes` are values of the new columns."""
     return len(old_columns) == len(new_columns) and all(
-        old_columns[index].name == new_columns[index].name
+        _have_same_name(old_columns[index], new_columns[index])
         and is_readable_as(old_columns[index].type, new_columns[index].type)
         for index in indexes
         if index < len(new_columns)
@@ -167,9 +204,10 @@ class Renewed:
         self.before = before
         self.changes = changes_of(before.column_metadata, response.bind_metadata)
         # `bind` passes values by position, so the names and their order must be unchanged.
-        if [column.name for column in before.column_metadata] != [
-            column.name for column in response.bind_metadata
-        ]:
+        old_columns, new_columns = before.column_metadata, response.bind_metadata
+        if len(old_columns) != len(new_columns) or not all(
+            map(_have_same_name, old_columns, new_columns)
+        ):
             raise self.refusal("by other names")
         if before.column_encryption_policy is not None:
             raise self.refusal("of encrypted columns")
@@ -198,10 +236,12 @@ class Renewed:
         :param reason: the end of a sentence that begins with "values that were bound cannot be
             bound again".
         """
+        # The driver has prepared the statement itself, and its cache drops it by `when_changed`.
+        is_cached = self.before.when_changed is not None
         return BindColumnsChanged(
             f"the bind columns of {query_head(self.before.query_string)} have changed on the "
             f"server since it was prepared ({self.changes}), and values that were bound cannot be "
-            f"bound again {reason}: prepare it again"
+            f"bound again {reason}: {'execute' if is_cached else 'prepare'} it again"
         )
 
     def values(self, block: Any) -> ValuesBlock:

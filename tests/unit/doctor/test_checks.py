@@ -147,6 +147,14 @@ def test_mixed_releases_are_a_warning(nodes: FakeCluster, session: Session) -> N
     assert "9.9 on 1" in finding.text
 
 
+@pytest.mark.parametrize("releases", [("6.0-alpha2", "6.0.0-alpha2"), ("custom", "custom")])
+def test_a_release_may_be_written_in_two_ways(session: Session, releases: tuple[str, str]) -> None:
+    """Cassandra 6 writes its release otherwise into system.local than into system.peers."""
+    for host, release in zip(session.cluster.metadata.all_hosts(), releases, strict=True):
+        host.release_version = release
+    assert levels(checks.versions(session, WAIT)) == [OK]
+
+
 def test_schemas_that_differ_are_a_problem(nodes: FakeCluster, session: Session) -> None:
     """If hosts have different schema versions, a problem names the hosts."""
     assert levels(checks.schema(session, WAIT)) == [OK]

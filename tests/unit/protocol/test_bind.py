@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import uuid
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from cassandra.errors import UnsupportedOperation
+from cassandra.errors import MissingParameter, UnsupportedOperation
 from cassandra.sentinels import UNSET_VALUE
 from tests.conftest import Implementation
 from tests.unit.protocol.wire import columns
@@ -124,6 +125,32 @@ def test_names_without_a_marker_are_warned_of(implementation: Implementation) ->
     # There must be no warning if all names have markers.
     plan_of(marker, "street").bind_row({marker: "1"}, version=4)
     plan_of(marker, "street", "street").bind_row({marker: "1", "street": "x"}, version=4)
+
+
+def test_markers_of_cassandra_6_may_have_their_usual_names(
+    implementation: Implementation,
+) -> None:
+    """Programs that bind mappings go on after an upgrade of the server."""
+    types = {"k": "int32", "(c, d)[0]": "int32", "(c, d)[1]": "int32"}
+    markers = columns(implementation.codecs, **types)
+    plan = implementation.bind.BindPlan(markers, [0])
+    expected = plan.bind_row((1, 2, 3), version=4).values()
+    usual = {"k": 1, "c": 2, "d": 3}
+    rows = [
+        usual,
+        {"k": 1, "(c, d)[0]": 2, "(c, d)[1]": 3},
+        {"k": 1, "(c, d)[0]": 2, "d": 3},
+        MappingProxyType(usual),
+        SimpleNamespace(**usual),
+    ]
+    for row in rows:
+        assert plan.bind_row(row, version=4).values() == expected
+    strict_plan = implementation.bind.BindPlan(markers, [0], True)
+    assert strict_plan.bind_row(usual, version=4).values() == expected
+    with pytest.raises(ValueError, match="'e'"):
+        strict_plan.bind_row(usual | {"e": 4}, version=4)
+    with pytest.raises(MissingParameter, match="k"):
+        plan.bind_row({"c": 2, "d": 3}, version=4)
 
 
 def test_bind_row_takes_values_from_a_mapping(implementation: Implementation) -> None:

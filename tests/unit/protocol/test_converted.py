@@ -11,10 +11,18 @@ import pytest
 
 from cassandra.codecs import CodecRegistry, Converter
 from cassandra.column_encryption.policies import AES256ColumnEncryptionPolicy
-from cassandra.cqltypes import EncodeValueError, LongType, UserType, UTF8Type, lookup_casstype
+from cassandra.cqltypes import (
+    EncodeTypeError,
+    EncodeValueError,
+    LongType,
+    UserType,
+    UTF8Type,
+    lookup_casstype,
+)
 from cassandra.cqltypes.base import _CodecCache
 from cassandra.cqltypes.calls import withdraw
 from cassandra.errors import DecodeError
+from cassandra.marshal import int32_pack
 from cassandra.policies import ColDesc
 from cassandra.protocol import converted, encrypted
 from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
@@ -265,9 +273,38 @@ def test_markers_of_in_are_converted_and_those_without_a_column_are_not(
         column("ListType(UTF8Type)", "IN(d)"),
         column("LongType", "partition key token"),
         column("LongType", "[timestamp]"),
+        column("LongType", "token(k, c)"),  # Cassandra 6
     )
-    plain = markers.plain_bytes(["red"], ["x"], 5, 6)
-    assert markers.bind([Color.RED], ["x"], 5, 6) == plain
+    plain = markers.plain_bytes(["red"], ["x"], 5, 6, 7)
+    assert markers.bind([Color.RED], ["x"], 5, 6, 7) == plain
+
+
+def test_named_markers_are_converted_as_their_columns(
+    implementation: Implementation, registry: CodecRegistry
+) -> None:
+    """Servers describe the marker of `SET c = :other` by its own name."""
+    registry.register_column("ks.t.c", COLOR)
+    registry.register_type("int", Converter(to_cql=lambda value: value + 1))
+
+    def encoded(value: object, cql_type: str, *columns: str) -> bytes:
+        """Encode a value for a marker `c` that stands for these columns."""
+        assert registry.converters is not None
+        markers = bound_columns([column(cql_type)], registry.converters, {"c": set(columns)})
+        (data,) = implementation.bind.BindPlan(markers).bind((value,), 4).values()
+        return bytes(data)
+
+    assert encoded(Color.RED, "UTF8Type", "c") == b"red"
+    assert encoded("x", "UTF8Type", "d") == b"x"
+    assert encoded(["x"], "ListType(UTF8Type)", "in(d)")[-1:] == b"x"
+    assert encoded(1, "Int32Type", "n") == int32_pack(2)
+    assert encoded(1, "Int32Type", "n", "m") == int32_pack(2)
+    for name in ("[limit]", "[ttl]", "partition key token"):
+        assert encoded(1, "Int32Type", name) == int32_pack(1)
+    assert encoded(1, "Int32Type", "[ttl]", "[limit]") == int32_pack(1)
+    # No value fits both.
+    for cql_type, columns in (("Int32Type", ("[ttl]", "n")), ("UTF8Type", ("c", "d"))):
+        with pytest.raises(EncodeTypeError, match=r":c stands for .*converted in the same way"):
+            encoded(1, cql_type, *columns)
 
 
 def test_markers_of_tuples_of_columns_are_converted(registry: CodecRegistry, plans: Any) -> None:
@@ -280,10 +317,16 @@ def test_markers_of_tuples_of_columns_are_converted(registry: CodecRegistry, pla
         column("TupleType(UTF8Type,Int32Type)", "(c,n)"),
         column("ListType(TupleType(Int32Type,UTF8Type))", "in(n,c)"),
         column("TupleType(UTF8Type,Int32Type)", "c"),
+        # Cassandra 6
+        column("ListType(TupleType(Int32Type,UTF8Type))", "in((n, c))"),
+        column("UTF8Type", "(n, c)[1]"),
     )
-    plain = markers.plain_bytes(("red", 1), [(2, "red")], ("x", 3))
+    plain = markers.plain_bytes(("red", 1), [(2, "red")], ("x", 3), [(2, "red")], "red")
     registry.register_column("ks.t.c", COLOR)
-    assert markers.bind((Color.RED, 1), [(2, Color.RED)], None)[:2] == plain[:2]
+    values = ((Color.RED, 1), [(2, Color.RED)], None, [(2, Color.RED)], Color.RED)
+    encoded = markers.bind(*values)
+    assert encoded[:2] == plain[:2]
+    assert encoded[3:] == plain[3:]
     # An object of a registered class may be passed for the whole tuple.
     registry.register_class(frozenset, tuple)
     pair = plans(column("TupleType(Int32Type,Int32Type)", "(m,n)"))

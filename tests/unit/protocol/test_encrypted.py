@@ -384,20 +384,23 @@ def test_elements_of_a_list_for_in_are_encrypted(implementation: Implementation)
 
 
 @pytest.mark.parametrize("is_complete", [True, False])
-def test_tuples_of_columns_are_encrypted(implementation: Implementation, is_complete: bool) -> None:
+@pytest.mark.parametrize("names", [("(k,c)", "in(k,c)"), ("(k, c)", "in((k, c))")])
+def test_tuples_of_columns_are_encrypted(
+    implementation: Implementation, is_complete: bool, names: tuple[str, str]
+) -> None:
     """Values of encrypted columns inside tuples, such as `(k, c) > ?`, are encrypted.
 
-    Servers describe the marker of `(k, c) > ?` as "(k,c)", and of `(k, c) IN ?` as "in(k,c)".
-
     :param is_complete: whether no column can be added to the policy later.
+    :param names: the names of the markers of `(k, c) > ?` and of `(k, c) IN ?`, from Cassandra 5 or
+        6.
     """
     policy = policy_of(iv=IV)
     pair = TupleType.apply_parameters((Int32Type, BytesType))
     pairs = ListType.apply_parameters((pair,))
     other_pair = TupleType.apply_parameters((Int32Type, Int32Type))
     server_markers = [
-        ColumnMetadata("ks", "t", "(k,c)", pair),
-        ColumnMetadata("ks", "t", "in(k,c)", pairs),
+        ColumnMetadata("ks", "t", names[0], pair),
+        ColumnMetadata("ks", "t", names[1], pairs),
         ColumnMetadata("ks", "t", "(k,l)", other_pair),
         # This marker has the name of a tuple, but is not a tuple.
         ColumnMetadata("ks", "t", "(k,c)", BytesType),
@@ -428,14 +431,59 @@ def test_a_tuple_of_one_column_is_encrypted(implementation: Implementation) -> N
     assert block.values() == [single.to_binary((encrypted,), 4)]
 
 
-def test_tuples_of_one_column_in_a_list_are_encrypted(implementation: Implementation) -> None:
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_names_of_encrypted_columns_may_contain_commas(
+    implementation: Implementation, is_complete: bool
+) -> None:
+    """Servers describe the marker of ``(k, "c,d", e) = ?`` as "(k,c,d,e)".
+
+    :param is_complete: whether no column can be added to the policy later.
+    """
+    policy = AES256ColumnEncryptionPolicy(iv=IV)
+    policy.add_column(column_of("c,d"), KEY, "blob")
+    tuple_type = TupleType.apply_parameters((BytesType,) * 3)
+    for name, position in (("(k,c,d,e)", 1), ("(c,d,k,e)", 0), ("(e,k,c,d)", 2)):
+        markers = [ColumnMetadata("ks", "t", name, tuple_type)]
+        (marker,) = bound_columns(markers, policy, is_complete)
+        values = [b"x"] * 3
+        (data,) = plan_of(implementation, [marker], key=()).bind((tuple(values),), 4).values()
+        values[position] = policy.encrypt(column_of("c,d"), b"x")
+        assert data == tuple_type.to_binary(tuple(values), 4)
+
+
+@pytest.mark.parametrize("name", ["in(c)", "in((c))"])
+def test_tuples_of_one_column_in_a_list_are_encrypted(
+    implementation: Implementation, name: str
+) -> None:
     """The values for `(c) IN ?` are encrypted; servers describe this marker as a list of tuples."""
     policy = policy_of(iv=IV)
     singles = ListType.apply_parameters((TupleType.apply_parameters((BytesType,)),))
-    markers = bound_columns([ColumnMetadata("ks", "t", "in(c)", singles)], policy)
+    markers = bound_columns([ColumnMetadata("ks", "t", name, singles)], policy)
     block = plan_of(implementation, markers, key=()).bind(([(5,), (6,)],), version=4)
     encrypted = [policy.encode_and_encrypt(column_of("c"), value) for value in (5, 6)]
     assert block.values() == [singles.to_binary([(value,) for value in encrypted], 4)]
+
+
+def test_markers_in_a_tuple_are_encrypted(implementation: Implementation) -> None:
+    """Cassandra 6 names the markers of `(k, c) > (?, ?)` by their positions."""
+    policy = policy_of(iv=IV)
+    server_markers = [
+        ColumnMetadata("ks", "t", "(k, c)[0]", Int32Type),
+        ColumnMetadata("ks", "t", "(k, c)[1]", BytesType),
+    ]
+    markers = bound_columns(server_markers, policy)
+    block = plan_of(implementation, markers, key=()).bind((1, 5), version=4)
+    assert block.values()[1] == policy.encode_and_encrypt(column_of("c"), 5)
+
+
+def test_a_column_may_have_the_name_of_a_marker(implementation: Implementation) -> None:
+    """The column itself counts if the policy encrypts one with this name."""
+    policy = policy_of(iv=IV)
+    column = ColDesc("ks", "t", "(k, c)[0]")
+    policy.add_column(column, KEY, "int")
+    markers = bound_columns([ColumnMetadata(*column, BytesType)], policy)
+    block = plan_of(implementation, markers, key=()).bind((5,), version=4)
+    assert block.values() == [policy.encode_and_encrypt(column, 5)]
 
 
 def test_named_markers_are_encrypted_as_their_columns(implementation: Implementation) -> None:
@@ -463,7 +511,7 @@ def test_named_markers_are_encrypted_as_their_columns(implementation: Implementa
     # A marker that is used for an encrypted and another column is refused, because the other column
     # must keep its plain value.
     markers = bound_columns(markers[:1], policy, named={"other": {"c", "y"}})
-    with pytest.raises(EncodeTypeError, match=r":other stands for the columns c, y of ks\.t, "):
+    with pytest.raises(EncodeTypeError, match=r":other stands for c, y of ks\.t, "):
         plan_of(implementation, markers, key=()).bind((b"x",), version=4)
 
 

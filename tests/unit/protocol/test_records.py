@@ -13,6 +13,7 @@ import pandas
 import pytest
 
 from cassandra.errors import MissingParameter
+from cassandra.protocol import records
 from cassandra.protocol.records import (
     declared_fields,
     is_lone_text,
@@ -206,6 +207,39 @@ def test_names_without_a_marker_are_logged_once_per_statement(
     assert record.name == "cassandra.query"
     assert record.levelname == "WARNING"
     assert "Did you mean 'name' by 'names'?" in record.getMessage()
+
+
+def test_a_harmless_key_does_not_silence_a_misspelt_one(caplog: pytest.LogCaptureFixture) -> None:
+    """A statement is first used with a key too many, and later without a marker's value."""
+    markers = [f"id_{uuid.uuid4().hex}", "v"]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        values_of({markers[0]: 1, "v": 2, "note": 3}, markers, version=4)
+        values_of({markers[0]: 1, "v": 2, "other": 3}, markers, version=4)
+        assert len(caplog.messages) == 1
+        values_of({markers[0]: 1, "value": 2}, markers, version=4)
+        assert len(caplog.messages) == 2
+        assert not caught
+        values_of({markers[0]: 1, "V": 2}, markers, version=4)
+        values_of({markers[0]: 1, "V": 2}, markers, version=4)
+    assert len(caplog.messages) == 2
+    (warning,) = caught
+    assert "Did you mean 'v' by 'V'?" in str(warning.message)
+
+
+def test_the_keys_of_equal_rows_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mappings with further keys are common, and a load has millions of them."""
+    compared: list[str] = []
+
+    def letters_of(name: str) -> str:
+        compared.append(name)
+        return name
+
+    monkeypatch.setattr(records, "letters_of", letters_of)
+    marker = f"id_{uuid.uuid4().hex}"
+    for _ in range(3):
+        values_of({marker: 1, "note": 3}, [marker, "v"], version=4)
+    assert compared == ["v", "note"]
 
 
 def test_only_the_last_statements_with_unknown_names_are_remembered(

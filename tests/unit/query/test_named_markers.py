@@ -19,7 +19,8 @@ from cassandra.query.named_markers import columns_of_named_markers, markers_of_c
         ("SELECT * FROM t WHERE k IN :keys AND c >= :low", {"keys": {"in(k)"}, "low": {"c"}}),
         ("UPDATE t SET n = :v, ssn = :v WHERE k = 1 IF ssn != :v", {"v": {"n", "ssn"}}),
         ("UPDATE t SET n = ':v' WHERE k = 1 -- ssn = :v", {}),
-        ("SELECT * FROM t WHERE (a, b) > (:x, :y) LIMIT :n", {"x": {"a"}, "y": {"b"}}),
+        ("SELECT * FROM t WHERE (a, b) > (:x, :y) LIMIT :n",
+         {"x": {"a"}, "y": {"b"}, "n": {"[limit]"}}),
         ("SELECT * FROM t WHERE a IN (1, :x, f(2), :y)", {"x": {"a"}, "y": {"a"}}),
         ("SELECT * FROM t WHERE (a, b) IN (:x, ?)", {"x": {"(a,b)"}}),
         ("SELECT * FROM t WHERE (a, b) IN ((1, 2), (:x, :y))", {"x": {"a"}, "y": {"b"}}),
@@ -36,7 +37,13 @@ from cassandra.query.named_markers import columns_of_named_markers, markers_of_c
         ('SELECT * FROM t WHERE "in" = :x AND "values" IN :y', {"x": {"in"}, "y": {"in(values)"}}),
         # In these statements, a marker is only a part of the column's value, or no value of a
         # column.
-        ("INSERT INTO t (k, ssn) VALUES (1, f(:x)) USING TTL :y", {}),
+        ("INSERT INTO t (k, ssn) VALUES (1, f(:x)) USING TTL :y", {"y": {"[ttl]"}}),
+        ("UPDATE t USING TIMESTAMP :x AND TTL (int) :y SET n = :y",
+         {"x": {"[timestamp]"}, "y": {"[ttl]", "n"}}),
+        ("SELECT * FROM t WHERE token(a, b) > :x AND token(a, b) <= :y PER PARTITION LIMIT :x",
+         {"x": {"partition key token", "[limit]"}, "y": {"partition key token"}}),
+        ("SELECT * FROM t WHERE token(a) BETWEEN :x AND :y",
+         {"x": {"partition key token"}, "y": {"partition key token"}}),
         ("INSERT INTO t (k, p, n) VALUES (1, (:x, :y), :z + 1)", {}),
         ("UPDATE t SET l = [:a, :b], s = {:c, :d}, m = {1: :e, :f : :g}, u = {h: :i, j: :k}", {}),
         ("UPDATE t SET m[?] = :x, n += :y WHERE k IN (:z)", {"z": {"k"}}),
@@ -76,9 +83,8 @@ def test_markers_and_their_columns(query: str, expected: dict[str, set[str]]) ->
         ("INSERT INTO t (k, ssn) VALUES (1, 2, :v)", {"v"}),
         ("INSERT INTO t (k, ssn) VALUES (1, :v.a :w)", {"w"}),
         ("SELECT * FROM t WHERE ssn = 1 AND :v", {"v"}),
-        # The type of these markers shows that the value is not that of an encrypted column.
-        ("INSERT INTO t JSON :v USING TTL :w", {"v", "w"}),
-        ("SELECT * FROM t PER PARTITION LIMIT :v LIMIT (int) :w", {"v", "w"}),
+        # The type of this marker shows that the value is not that of an encrypted column.
+        ("INSERT INTO t JSON :v USING TTL :w", {"v"}),
         # These values are no whole values of a column.
         ("SELECT f(:v), g(h((blob) :w, (:x, :y))) FROM t WHERE token(a) > token(:z)", set()),
         ("UPDATE t SET l = [:a, (blob) :b], s = {:c}, m = {1: :e, :f : :g}, u = {h: :i}", set()),

@@ -22,6 +22,7 @@ from cassandra.cqltypes import (
     ListType,
     LongType,
     SimpleDateType,
+    TupleType,
     UserType,
     UTF8Type,
 )
@@ -83,6 +84,34 @@ def test_other_names_or_numbers_of_columns_are_an_error(columns: Any, change: st
     # The server uses the same id for the new columns, so the old statement must no longer use this
     # id.
     assert statement.query_id != b"old"
+
+
+def test_markers_that_cassandra_6_names_otherwise_are_the_same() -> None:
+    """After an upgrade of the server, the application binds values by the earlier names."""
+    pair = TupleType.apply_parameters([Int32Type, Int32Type])
+    old_type, new_type = udt(("a", Int32Type)), udt(("a", Int32Type), ("b", Int32Type))
+    old_names = ["partition key token", "(c,d)", "c", "in(value(m))", "u.f"]
+    new_names = ["token(k)", "(c, d)", "(c, d)[0]", "in(m[?])", "u.'f'"]
+    types = [LongType, pair, Int32Type, ListType.apply_parameters([Int32Type]), old_type]
+    statement = PreparedStatement(
+        [ColumnMetadata("ks", "t", *column) for column in zip(old_names, types, strict=True)],
+        b"old",
+        routing_key_indexes=None,
+        query=SELECT,
+        keyspace="ks",
+        protocol_version=4,
+        result_metadata=None,
+        result_metadata_id=None,
+    )
+    types[-1] = new_type
+    assert take_over(statement, answer_with(*zip(new_names, types, strict=True))) is None
+    assert statement.query_id == b"old"
+    values = dict(zip(old_names, [1, (2, 3), 4, [5], {"a": 6, "b": 7}], strict=True))
+    expected = [
+        cql_type.serialize(value, 4) for cql_type, value in zip(types, values.values(), strict=True)
+    ]
+    block: Any = statement.bind(values).block
+    assert block.values() == expected
 
 
 def test_with_other_types_the_values_are_bound_again() -> None:
@@ -207,7 +236,11 @@ def test_values_are_bound_by_field_name_if_a_user_type_has_another_order() -> No
     renamed = ListType.apply_parameters([udt(("a", Int32Type), ("c", LongType))])
     renewed = take_over(statement, answer_with(("k", renamed)))
     assert renewed is not None
-    with pytest.raises(BindColumnsChanged, match="have other names"):
+    message = (
+        r"k list<frozen<place>> -> k list<frozen<place>> "
+        r"\(fields a int, b bigint -> a int, c bigint\).* other names"
+    )
+    with pytest.raises(BindColumnsChanged, match=message):
         renewed.values(values)
 
 
