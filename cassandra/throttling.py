@@ -37,7 +37,7 @@ from cassandra.errors import OperationTimedOut, RequestThrottled, WriteTimeout
 from cassandra.protocol.messages.errors import IsBootstrappingErrorMessage, OverloadedErrorMessage
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
+    from asyncio import AbstractEventLoop, Handle
 
 
 __all__ = [
@@ -108,6 +108,8 @@ class RequestThrottler:
         self._loop: AbstractEventLoop | None = None  # the engine's loop; None if not attached
         self._process = 0  # the id of the process that called `attach`, to detect a forked child
         self._is_draining = False  # True while `drain` runs
+        # The loop's handle of `_drain_later`; None if it will not be called.
+        self._drain_handle: Handle | None = None
         # The waiting requests of each caller. The callers take turns: in each round, one request of
         # each caller starts.
         self._queues: OrderedDict[Any, deque[ThrottledRequest]] = OrderedDict()
@@ -141,6 +143,9 @@ class RequestThrottler:
         self._queues.clear()
         self.under_way = self.waiting = self._withdrawn = 0
         self._is_draining = False
+        handle, self._drain_handle = self._drain_handle, None
+        if handle is not None and self._loop is None:
+            handle.cancel()
 
     # -- for subclasses ----------------------------------------------------------------------------
 
@@ -210,16 +215,28 @@ class RequestThrottler:
     def release(self, request: ThrottledRequest) -> None:
         """Called when a request that had started is finished, so that other requests may start.
 
+        They start in the next turn of the loop to which the throttler is attached.
+
         :param request: the request.
         """
         self.under_way -= 1
         self.on_over(request)
+        # A time limit or a cancellation often ends many requests in one turn of the loop, first
+        # those under way. If others started at once, each of them would be sent, end next, and make
+        # room for another one. So they start when the loop has ended all that end now.
+        if self.waiting and self._drain_handle is None and self._loop is not None:
+            # They belong to other callers, so do not start them in the context (see `contextvars`)
+            # of this one.
+            self._drain_handle = Context().run(self._loop.call_soon, self._drain_later)
+
+    def _drain_later(self) -> None:
+        self._drain_handle = None
         self.drain()
 
     def drain(self) -> None:
         """Start requests while `may_begin` allows it."""
-        # If a request that is started below ends immediately, `release` calls this method again. In
-        # that case return, because the loop of the outer call continues.
+        # A subclass may call this method again from a method that is called below. In that case
+        # return, because the loop of the outer call continues.
         if self._is_draining:
             return
         self._is_draining = True

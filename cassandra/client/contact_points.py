@@ -12,7 +12,7 @@ from cassandra._habits import stack_level
 from cassandra._patterns import pattern
 from cassandra.engine.endpoint import DefaultEndPoint, EndPoint, is_ip_address
 from cassandra.errors import UnresolvableContactPoints
-from cassandra.metadata.endpoint import with_scope
+from cassandra.metadata.endpoint import usual_form, with_scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -181,8 +181,9 @@ def endpoint_of(point: ContactPoint, port: int) -> EndPoint:
         return point
     if isinstance(point, tuple):
         address, port = point
-        return DefaultEndPoint(str(address), int(port))
-    return DefaultEndPoint(str(point), port)
+    else:
+        address = point
+    return DefaultEndPoint(usual_form(str(address)), int(port))
 
 
 def resolved(endpoints: Sequence[EndPoint]) -> list[EndPoint]:

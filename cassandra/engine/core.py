@@ -152,6 +152,7 @@ class Core(Observers):
             self.hosts.bring_up_if_wanted,
             self.spawn,
             self.sessions.follow_distances_soon,
+            loop,
         )
         self.preparer = Preparer(
             settings, metadata, self.sessions, self.internal_queries.send, self.spawn, server=self

@@ -267,7 +267,8 @@ class Connector:
         connection.answered_before = endpoint in self._answered
         connection.port_hint = partial(self._port_hint, endpoint)
         try:
-            await within(timeout, self._open(endpoint, connection, target))
+            opening = self._open(endpoint, connection, target)
+            await within(timeout, opening, skips_pauses=True)
         except asyncio.TimeoutError:
             # The peer may say nothing if its port expects TLS and we do not use TLS, or the other
             # way round. So add the hint about ports.
@@ -394,6 +395,7 @@ class Connector:
                 await within(
                     (deadline - self._loop.time()) / shares if shares > 1 else None,
                     connecting,
+                    skips_pauses=True,
                 )
                 connection.ip_address = ip_address
                 connection.is_at_other_address = known_address not in (None, ip_address)

@@ -50,8 +50,10 @@ def output_state(transport: asyncio.WriteTransport) -> OutputState:
         try:
             info = sock.getsockopt(socket.IPPROTO_TCP, _TCP_INFO, _PROGRESS.size)
             arrived, unsent = _PROGRESS.unpack(info)
-        except (OSError, struct.error):
-            pass  # a Unix socket or an old system does not have the option, or not all fields
+        # A Unix socket or an old system does not have the option, or not all fields. If uvloop has
+        # closed the transport, the socket raises ValueError.
+        except (OSError, ValueError, struct.error):
+            pass
         else:
             return OutputState(arrived, bool(unsent or buffered))
     return OutputState(-buffered, buffered > 0)

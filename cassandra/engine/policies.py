@@ -10,7 +10,8 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.datacenters import warn_of_unknown_datacenters
-from cassandra.policies.balancing import attach_policy
+from cassandra.engine.failures import call_on_loop
+from cassandra.policies.balancing import attach_policy, follow_settings
 
 if TYPE_CHECKING:
     from cassandra.engine.background import Spawn
@@ -30,11 +31,12 @@ class Policies:
     :param bring_up: opens the pools to a host.
     :param spawn: runs a coroutine in the background.
     :param follow_distances: opens and closes pools according to the policies' distances.
+    :param loop: the event loop on which `follow_distances` runs.
     """
 
     __slots__ = (
-        "_are_populated", "_attached", "_bring_up", "_engine", "_follow_distances", "_listeners",
-        "_metadata", "_spawn",
+        "__weakref__", "_are_populated", "_attached", "_bring_up", "_engine", "_follow_distances",
+        "_listeners", "_loop", "_metadata", "_spawn",
     )  # fmt: skip
 
     def __init__(
@@ -45,6 +47,7 @@ class Policies:
         bring_up: Callable[[Host], Coroutine[Any, Any, bool]],
         spawn: Spawn,
         follow_distances: Callable[[], None],
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._are_populated = False  # True after `populate_all`
         # The speculative execution and retry policies that have been attached.
@@ -55,6 +58,7 @@ class Policies:
         self._bring_up = bring_up
         self._spawn = spawn
         self._follow_distances = follow_distances
+        self._loop = loop
 
     def populate_all(self, policies: Iterable[LoadBalancingPolicy], cluster: PolicyCluster) -> None:
         """Populate the load balancing policies of all profiles. Called once, when connected.
@@ -73,6 +77,12 @@ class Policies:
         warn_of_unknown_datacenters(policy, hosts)
         # Attach the policy last: it may expect that `populate` is called first.
         self.attach(policy)
+        follow_settings(policy, self)
+
+    def on_settings_changed(self) -> None:
+        """Called in any thread when an application has changed the settings of a policy."""
+        # The loop may be closed: the application may keep the policy longer than the cluster.
+        call_on_loop(self._loop.call_soon_threadsafe, (self._follow_distances,))
 
     def adopt(
         self, policy: LoadBalancingPolicy, cluster: PolicyCluster

@@ -17,6 +17,10 @@ from cassandra.errors import ConnectionShutdown, OperationTimedOut
 
 T = TypeVar("T")
 
+# If a time limit ends this many seconds too late, the loop was blocked, or the process did not run.
+_LATE = 0.1
+_MOST_EXTENSIONS = 3  # how often such a time limit is extended, so that it ends at last
+
 
 async def outcome_of(work: asyncio.Future[T]) -> T:
     """Wait for a task for which other callers may wait, too; return its result or raise its error.
@@ -62,7 +66,9 @@ class Closing:
         await outcome_of(self._task)
 
 
-async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
+async def within(
+    seconds: float | None, work: Coroutine[Any, Any, T], *, skips_pauses: bool = False
+) -> T:
     """Run a coroutine with a time limit.
 
     We do not use `asyncio.wait_for`: before Python 3.12 it swallows a cancellation of the caller
@@ -72,6 +78,9 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
     :param work: the coroutine. It is cancelled if it is not done in time, or if the caller is
         cancelled. If the caller is cancelled, the result may be lost. So `work` must not return an
         object that has to be closed.
+    :param skips_pauses: True if time in which the loop was blocked does not count, because the peer
+        may have answered long ago. The limit is then extended by this time, by `seconds` at most,
+        and up to three times.
     :returns: the result of `work`, even if `work` completes while it is being cancelled after the
         time limit.
     :raises asyncio.TimeoutError: after the time limit.
@@ -80,8 +89,16 @@ async def within(seconds: float | None, work: Coroutine[Any, Any, T]) -> T:
         return await work
     task = new_task(work)
     task.add_done_callback(_retrieve_error)
+    clock = asyncio.get_running_loop().time
+    time_left = max(seconds, 0)
     try:
-        await asyncio.wait({task}, timeout=max(seconds, 0))
+        for _ in range(1 + _MOST_EXTENSIONS):
+            end = clock() + time_left
+            await asyncio.wait({task}, timeout=time_left)
+            lateness = clock() - end
+            if task.done() or lateness < _LATE or not skips_pauses:
+                break
+            time_left = min(lateness, seconds)
     finally:
         # After the time limit or a cancellation, wait until the task has really ended.
         if not task.done():

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from cassandra._habits import METADATA, add_habits
+from cassandra.metadata.endpoint import usual_form
 from cassandra.metadata.host import Host
 from cassandra.metadata.placement.replication import ReplicationStrategy
 from cassandra.metadata.placement.routing import RingMembers, Routing, TokenMap
@@ -152,16 +153,17 @@ class Metadata(bases.MetadataBase):
         host = self._hosts.get(endpoint_or_address)
         if host is not None or not isinstance(endpoint_or_address, str):
             return host
+        address = usual_form(endpoint_or_address)
         # Search all hosts. An index by address would have to be built for each snapshot, but
         # applications rarely look up a host by address.
         for host in self._hosts.values():
-            if endpoint_or_address == host.address and port in (None, host.endpoint.port):
+            if address == host.address and port in (None, host.endpoint.port):
                 return host
         # If no end point has the address, compare with the addresses that nodes advertise. The
         # client may connect to a node at another (translated) address or port.
         for host in self._hosts.values():
             advertised_port = host.broadcast_rpc_port or host.endpoint.port
-            if endpoint_or_address == host.broadcast_rpc_address and port in (
+            if address == host.broadcast_rpc_address and port in (
                 None,
                 advertised_port,
             ):

@@ -27,6 +27,16 @@ def is_ip_address(text: str) -> bool:
     return False
 
 
+def usual_form(address: str) -> str:
+    """Return an IPv6 address in its usual form, which node lists have; other names unchanged."""
+    digits, percent, scope = address.partition("%")
+    try:
+        digits = socket.inet_ntop(socket.AF_INET6, socket.inet_pton(socket.AF_INET6, digits))
+    except (OSError, ValueError):  # ValueError: the string has characters that no address has
+        return address
+    return digits + percent + scope
+
+
 def with_scope(sockaddr: tuple[Any, ...]) -> str:
     """Return the IP address of a result of `socket.getaddrinfo`, with its scope, if it has one.
 

@@ -217,11 +217,53 @@ class RoundRobinPolicy(LoadBalancingPolicy):
         self.on_down(host)
 
 
+class _Followers:
+    """The objects that are notified when an application changes the settings of a policy.
+
+    The references are weak, because an application may keep a policy longer than a cluster. A copy
+    of the policy has no followers.
+    """
+
+    __slots__ = ("_references",)
+
+    def __init__(self) -> None:
+        self._references: weakref.WeakValueDictionary[int, SettingsFollower] = (
+            weakref.WeakValueDictionary()
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Followers, ()
+
+    def add(self, follower: SettingsFollower) -> None:
+        self._references[id(follower)] = follower
+
+    def notify(self) -> None:
+        # `valuerefs` returns a copy, because other threads may add followers meanwhile.
+        for reference in self._references.valuerefs():
+            follower = reference()
+            if follower is not None:
+                follower.on_settings_changed()
+
+
+class SettingsFollower(Protocol):
+    """An object that caches plans or distances of a policy; see `follow_settings`."""
+
+    def on_settings_changed(self) -> None:
+        """Called in the thread that has changed a setting of the policy."""
+
+
+# The settings of policies with tiers. Their values determine the tiers.
+_TIER_SETTINGS = frozenset(
+    {"local_dc", "local_rack", "preferred_remote_dcs", "used_hosts_per_remote_dc"}
+)
+
+
 class _TieredRoundRobin(LoadBalancingPolicy):
     """Round robin within each tier of hosts, nearer tiers first.
 
     A subclass defines the tiers by `_tier`. For example, the tiers are the local rack and the rest
-    of the local data centre.
+    of the local data centre. An application may set the attributes of `_TIER_SETTINGS` at any time,
+    in any thread: the next plan uses the new value.
     """
 
     def __init__(
@@ -247,6 +289,18 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         self._position = _Turns()
         # The cached result of `_hosts_by_tier`; None if it must be computed again.
         self._tiers: tuple[tuple[Host, ...], ...] | None = None
+        self._settings_version: object = None  # another object after each change of a setting
+        self._followers = _Followers()
+
+    if not TYPE_CHECKING:  # type checkers would otherwise allow every name
+
+        def __setattr__(self, name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+            # The constructor, also of a subclass, sets the settings before `_followers`.
+            if name in _TIER_SETTINGS and "_followers" in vars(self):
+                self._settings_version = object()
+                self._tiers = None
+                self._followers.notify()
 
     def attach(self, engine: Engine) -> None:
         super().attach(engine)
@@ -267,11 +321,13 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         """Return the hosts in tiers, nearest first.
 
         There is a tuple of hosts for each local tier, and then one for each remote data centre,
-        which has at most `used_hosts_per_remote_dc` hosts. The result is cached until the hosts
-        change.
+        which has at most `used_hosts_per_remote_dc` hosts. The result is cached until the hosts or
+        the settings change.
         """
-        if self._tiers is not None:
-            return self._tiers
+        cached_tiers = self._tiers
+        if cached_tiers is not None:
+            return cached_tiers
+        version = self._settings_version
         local: dict[int, list[Host]] = {}
         remote: dict[Hashable, list[Host]] = {}
         hosts = self._hosts
@@ -291,9 +347,9 @@ class _TieredRoundRobin(LoadBalancingPolicy):
         # stable.
         remote_dcs = sorted(remote, key=lambda name: preference.get(name, len(preference)))
         tiers = self._tiers = (*local_tiers, *(tuple(remote[name]) for name in remote_dcs))
-        # If the engine's thread has changed the hosts during this computation, do not cache these
-        # tiers. Use them for this plan only.
-        if self._hosts is not hosts:
+        # If another thread has changed the hosts or the settings during this computation, do not
+        # cache these tiers. Use them for this plan only.
+        if self._hosts is not hosts or self._settings_version is not version:
             self._tiers = None
         return tiers
 
@@ -425,7 +481,6 @@ class DCAwareRoundRobinPolicy(_TieredRoundRobin):
         )
         if not self.local_dc and host.datacenter and is_contact_point:
             self.local_dc = self._found_dc = host.datacenter
-            self._tiers = None  # the tiers depend on the local data centre
 
     def _tier(self, host: Host) -> int | None:
         # Before the driver has read the list of nodes, the data centre of a contact point is not
@@ -677,8 +732,8 @@ class DSELoadBalancingPolicy(DefaultLoadBalancingPolicy):
         super().__init__(*args, **kwargs)
 
 
-# The `distance` methods whose results only change when an on_* method is called. Between these
-# calls, the results can be cached.
+# The `distance` methods whose results only change when an on_* method is called, or when followers
+# of the settings are notified. Between these calls, the results can be cached.
 _FOLLOW_EVENTS = frozenset(
     {
         RoundRobinPolicy.distance,
@@ -692,12 +747,26 @@ _FOLLOW_EVENTS = frozenset(
 def distances_follow_events(policy: object) -> bool:
     """Return True if the distances of `policy` may be cached between calls of its on_* methods.
 
+    They also change with the policy's settings; see `follow_settings`.
+
     Return False for a policy that an application has defined: its distances may change at any time.
     """
     distance = getattr(type(policy), "distance", None)
     if isinstance(policy, WrapperPolicy) and distance is WrapperPolicy.distance:
         return distances_follow_events(policy._child_policy)
     return distance in _FOLLOW_EVENTS
+
+
+def follow_settings(policy: object, follower: SettingsFollower) -> None:
+    """Call ``follower.on_settings_changed()`` when settings of `policy` change that affect plans.
+
+    :param policy: the policy, which may wrap the policy that has the settings.
+    :param follower: is kept by a weak reference only.
+    """
+    while isinstance(policy, WrapperPolicy):
+        policy = policy._child_policy
+    if isinstance(policy, _TieredRoundRobin):
+        policy._followers.add(follower)
 
 
 def attach_policy(policy: object, engine: Engine) -> None:

@@ -30,6 +30,7 @@ from cassandra.policies.balancing import (
     WhiteListRoundRobinPolicy,
     WrapperPolicy,
     distances_follow_events,
+    follow_settings,
 )
 
 if TYPE_CHECKING:
@@ -119,6 +120,11 @@ class TokenAwarePolicy(WrapperPolicy, bases.PlanningBase):
         self._has_routing = isinstance(self._metadata, Metadata) and distances_follow_events(
             self._child_policy
         )
+        follow_settings(self._child_policy, self)
+        self._forget_routers()
+
+    def on_settings_changed(self) -> None:
+        """Called when a setting of the child policy has changed, which may change distances."""
         self._forget_routers()
 
     # Use the function `make_query_plan` of the module `plans` directly as the method: a Python

@@ -27,7 +27,7 @@ from cassandra.errors import (
     SessionShutdown,
 )
 from cassandra.protocol.messages.errors import OverloadedErrorMessage
-from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, hold, paged, rows
+from cassandra.testing.fake import ErrorCode, FakeNode, Opcode, error, hold, paged, rows, silence
 from cassandra.throttling import (
     AdaptiveThrottler,
     ConcurrencyLimitingThrottler,
@@ -64,6 +64,10 @@ class FakeLoop:
 
     def call_later(self, delay: float, call: Any) -> None:
         self.calls.append((self.now + delay, call))
+
+    def call_soon(self, call: Any) -> Any:
+        self.calls.append((self.now, call))
+        return SimpleNamespace(cancel=self.calls.clear)
 
     def advance(self, seconds: float) -> None:
         """Move the clock forward, and make the calls that become due.
@@ -115,6 +119,8 @@ class CountingRequest:
         self.attempts = attempts
         if self.begun:
             self.throttler.release(self)
+            fake_loop: Any = self.throttler._loop
+            fake_loop.advance(0.0)
         else:
             self.throttler.withdraw(self)
 
@@ -685,6 +691,41 @@ async def test_cancelled_tasks_leave_the_queue() -> None:
             await first_task
             await third_task
     assert (throttler.under_way, throttler.waiting) == (0, 0)
+
+
+@pytest.mark.simulated
+@pytest.mark.parametrize("is_cancelled", [False, True], ids=["time limit", "cancelled"])
+@pytest.mark.parametrize("throttler_class", [ConcurrencyLimitingThrottler, AdaptiveThrottler])
+async def test_requests_that_end_together_let_no_others_of_them_start(
+    throttler_class: Any, is_cancelled: bool
+) -> None:
+    """While a node hangs, it gets only as many requests as the throttler lets start.
+
+    The requests have the same deadline. When those under way end, the others must not be sent: they
+    end in the same turn of the loop.
+    """
+    limit = 10
+    throttler = throttler_class(limit)
+    with FakeNode() as node:
+        node.prime(QUERY, silence())
+        async with aio.Cluster(
+            [node.address], port=node.port, request_throttler=throttler
+        ) as cluster:
+            session = await cluster.connect()
+            tasks = [
+                asyncio.ensure_future(session.execute(QUERY, timeout=None if is_cancelled else 1.0))
+                for _ in range(100)
+            ]
+            if is_cancelled:
+                await until_on_loop(lambda: len(node.queries(QUERY)) == limit)
+                for task in tasks:
+                    task.cancel()
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.sleep(1.0)
+            assert len(node.queries(QUERY)) == limit
+            error_class = asyncio.CancelledError if is_cancelled else OperationTimedOut
+            assert {type(outcome) for outcome in outcomes} == {error_class}
+            assert throttler.under_way == throttler.waiting == 0
 
 
 def test_shutting_down_fails_the_waiting_requests() -> None:

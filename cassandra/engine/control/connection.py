@@ -8,6 +8,10 @@ contact points, whose names are resolved again. Hosts that the load balancing po
 not used. Events may have been missed during a move. So the node list is read again afterwards, and
 the schema is read again if its version differs.
 
+A contact point may be a node that has left the cluster and still answers, or its address may belong
+to another cluster by now. So if it is not one of the known nodes, the driver goes on trying these:
+see `_refuse_strangers`.
+
 The control connection also moves if its host announces that it will stop soon. If another host is
 found, the old connection stays open until its requests are answered. Otherwise it is closed at
 once, because the stopping node waits for that.
@@ -62,6 +66,10 @@ EventHandler = Callable[[Mapping[str, Any]], None]
 # opening the next one.
 MOST_SHORT_LIVES = 3
 SHORT_LIFE = 1.0  # seconds
+
+# While only nodes that are not known answer at the IP addresses of contact points, the known nodes
+# are tried for this time, before the list of such a node replaces them.
+STRANGERS_WAIT = 120.0  # seconds
 
 # If user code, such as a listener, raises an error for a new node list, read the list again after
 # this time.
@@ -170,6 +178,9 @@ class ControlConnection:
         self.connection: Connection | None = None
         self.host: Host | None = None
         self._connected_at = 0.0  # the loop's time when a connection was last opened
+        # The loop's time when the list of a node that is not known was first refused; None if none
+        # was since the last control connection was adopted.
+        self._strangers_since: float | None = None
         self._short_lives = 0  # the number of connections in a row that were lost within SHORT_LIFE
         self._delays: Iterator[float] = iter(())  # the next delays between attempts to reconnect
         # The tasks that connect to another host, that read the node list, and that wait before they
@@ -273,6 +284,7 @@ class ControlConnection:
                 connection, message.opcode, message.body(connection.version), "REGISTER"
             )
             node_list = await self._node_lists.read(connection, endpoint)
+            self._refuse_strangers(endpoint, node_list)
             # For the first connection, `connect` waits until the schema has been read. If the
             # control connection has moved to another host, `on_moved` reads the schema only if its
             # version differs.
@@ -287,7 +299,47 @@ class ControlConnection:
         if self._closed:
             connection.close()
         else:
+            if node_list.is_strange:
+                log.warning(
+                    "%s was not one of the known nodes, of which none can be reached: its list of "
+                    "nodes replaces theirs",
+                    endpoint,
+                )
             self._adopt(connection, node_list)
+
+    def _refuse_strangers(self, endpoint: EndPoint, node_list: NodeList) -> None:
+        """Raise an error if a node list must not replace the known nodes now.
+
+        The list of a node that was removed from the cluster never does, although it may name other
+        nodes as before. The list of a node that is not known does after STRANGERS_WAIT: then all
+        nodes have probably been replaced. So does the list of a node whose removal only an event
+        has told, because the next event, that it has joined again, may have been missed.
+
+        :param endpoint: the end point from which the list was read.
+        :raises ConnectionException: if the known nodes should be tried further.
+        """
+        if self._doubts.is_removed(node_list.local):
+            raise ConnectionException(
+                f"{endpoint} was removed from the cluster (if it has come back, and no other node "
+                "can be reached, restart the application)",
+                endpoint,
+            )
+        is_leaving = self._doubts.is_leaving(node_list.local)
+        if not is_leaving and (
+            not node_list.is_strange or self._contacts.leads_to_current_nodes(endpoint)
+        ):
+            return
+        now = asyncio.get_running_loop().time()
+        if self._strangers_since is None:
+            self._strangers_since = now
+        if now - self._strangers_since < STRANGERS_WAIT:
+            reason = (
+                "is being removed from the cluster"
+                if is_leaving
+                else "is not one of the known nodes: it may have left the cluster, or be another "
+                "cluster's by now"
+            )
+            raise ConnectionException(f"{endpoint} {reason}", endpoint)
 
     def _adopt(self, connection: Connection, node_list: NodeList) -> None:
         """Make `connection` the control connection, and adopt the node list read from it."""
@@ -295,6 +347,7 @@ class ControlConnection:
         previous, self.connection = self.connection, connection
         self.host = node_list.local
         self._connected_at = asyncio.get_running_loop().time()
+        self._strangers_since = None
         # Call `on_adopted` before `take_node_list`, which notifies listeners: the requests that
         # listeners send must already use the new wire format.
         self.on_adopted(connection)
@@ -509,7 +562,7 @@ class ControlConnection:
                     self.on_lost(previous, error)
                 # The nodes may have new addresses: resolve the names of the contact points again.
                 await self._contacts.find_again()
-                delay = _next_delay(self._delays)
+                delay = self._until_strangers(_next_delay(self._delays))
                 self._outage.report(error, delay)
             except Exception:
                 delay = _next_delay(self._delays)
@@ -517,6 +570,15 @@ class ControlConnection:
                     "the control connection could not be moved, next try in %.1f s", delay
                 )
             await self._wait(delay)
+
+    def _until_strangers(self, delay: float) -> float:
+        """Return `delay`, or the rest of STRANGERS_WAIT if that is less, and has begun."""
+        if self._strangers_since is None:
+            return delay
+        waited = asyncio.get_running_loop().time() - self._strangers_since
+        # Many clients may have lost the nodes at the same moment.
+        rest = (STRANGERS_WAIT - waited) * generator_or_default(self._random).uniform(1.0, 1.2)
+        return min(delay, rest) if rest > 0 else delay
 
     async def _wait(self, delay: float) -> None:
         """Wait `delay` seconds, or until a host comes up."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from cassandra._logs import Log
+from cassandra.engine.endpoint import DefaultEndPoint, is_ip_address
 from cassandra.engine.randomness import generator_or_default
 
 if TYPE_CHECKING:
@@ -72,6 +73,20 @@ class Contacts:
             self.named_endpoints = await self._in_thread(self._find_endpoints)
         except Exception as error:
             log.warning("it could not be found out where the nodes are: %s", error)
+
+    def leads_to_current_nodes(self, endpoint: EndPoint) -> bool:
+        """Return True if an end point may lead to nodes that are not known yet.
+
+        These are host names, which are resolved again, proxies, and what a discovery service has
+        told. An IP address may belong to a node that has left the cluster.
+        """
+        if endpoint not in self.named_endpoints:
+            return False
+        return (
+            self._find_endpoints is not None
+            or type(endpoint) is not DefaultEndPoint
+            or not is_ip_address(str(endpoint.address))
+        )
 
     def candidates(self) -> list[EndPoint]:
         """Return the end points to try: hosts that are up, then other hosts, then contact points.

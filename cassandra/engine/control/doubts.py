@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 # The seconds from one reading to the next, while there are doubts.
 DELAYS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 60.0)
 
+# The number of removed nodes whose ids are remembered at most.
+MOST_REMOVED = 1000
+
 # A host to which we are connected is kept until this many readings in a row have lacked its row.
 MOST_LACKS = 3
 
@@ -40,7 +43,7 @@ class NodeDoubts:
 
     __slots__ = (
         "_expected", "_identities", "_is_connected", "_is_ignored", "_lacks", "_leaving",
-        "_metadata", "_readings", "_several", "_vanished",
+        "_metadata", "_readings", "_removed_ids", "_several", "_vanished",
     )  # fmt: skip
 
     def __init__(
@@ -56,6 +59,9 @@ class NodeDoubts:
         # should be in the list, and of nodes that should not.
         self._expected: set[tuple[str, int]] = set()
         self._leaving: set[tuple[str, int]] = set()
+        # The ids of nodes that left the hosts after an event that they were removed; used as an
+        # ordered set.
+        self._removed_ids: dict[uuid.UUID, None] = {}
         # The ids that nodes said they have, by end point.
         self._identities: dict[EndPoint, uuid.UUID] = {}
         # Hosts whose rows have vanished without an event, and how many readings in a row have
@@ -107,7 +113,11 @@ class NodeDoubts:
         lacks, self._lacks = self._lacks, {}
         for host in list(node_list.removed):
             # The host has another address, or an event has told that it leaves.
-            if host.host_id in ids or self._is_leaving(host):
+            if host.host_id in ids:
+                continue
+            if self.is_leaving(host):
+                if host.host_id is not None:
+                    self._removed_ids[host.host_id] = None
                 continue
             count = lacks.get(id(host), 0) + 1
             if count == 1 and not is_last:
@@ -119,6 +129,15 @@ class NodeDoubts:
                 node_list.keep(host)
                 self._lacks[id(host)] = count
         self._several = list(node_list.several_addresses)
+        for host_id in ids:
+            if host_id is not None:
+                self._removed_ids.pop(host_id, None)
+        while len(self._removed_ids) > MOST_REMOVED:
+            del self._removed_ids[next(iter(self._removed_ids))]
+
+    def is_removed(self, host: Host) -> bool:
+        """Return True if an event has told that a node was removed, and no list had it since."""
+        return host.host_id in self._removed_ids
 
     def next_delay(self) -> float | None:
         """Return the seconds after which the list must be read again; None without doubts."""
@@ -165,8 +184,8 @@ class NodeDoubts:
         ids = {host.host_id for host in self._metadata.all_hosts() if id(host) not in self._lacks}
         self._vanished = [host for host in self._vanished if host.host_id not in ids]
 
-    def _is_leaving(self, host: Host) -> bool:
-        """Return True if an event has told that the host is removed."""
+    def is_leaving(self, host: Host) -> bool:
+        """Return True if an event has told that the host is removed, and it is still known."""
         ports = {host.endpoint.port, host.broadcast_rpc_port}
         addresses = {host.endpoint.address, host.broadcast_rpc_address}
         return any((str(address), port) in self._leaving for address in addresses for port in ports)

@@ -87,7 +87,9 @@ class NodeList:
         `local` nevertheless.
     """
 
-    __slots__ = ("added", "hosts", "local", "relocated", "removed", "several_addresses")
+    __slots__ = (
+        "added", "hosts", "is_strange", "local", "relocated", "removed", "several_addresses",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -132,6 +134,14 @@ class NodeList:
                 self.relocated.append(host)
             self.hosts.append(host)
         self.local = self.hosts[0]
+        # True if the queried node was not in the previous reading. Its list may name known nodes
+        # although it was removed from the cluster.
+        queried_endpoint, queried_row = rows[0]
+        self.is_strange = (
+            bool(previous)
+            and queried_endpoint not in by_endpoint
+            and queried_row.get("host_id") not in by_id
+        )
         # The hosts of nodes whose address was chosen from several, and may be the wrong one.
         self.several_addresses = [
             host for host in self.hosts if host is not self.local and host.host_id in doubtful_ids

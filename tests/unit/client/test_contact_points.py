@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.client.contact_points import checked_contact_points, resolved
+from cassandra.client.contact_points import checked_contact_points, endpoint_of, resolved
 from cassandra.cluster import Cluster
 from cassandra.engine.hosts.topology import LOCAL_QUERY
 from cassandra.errors import NoHostAvailable, UnresolvableContactPoints
@@ -133,6 +133,22 @@ class Points:
 
     def __getitem__(self, index: int) -> str:
         return ["127.0.0.1"][index]
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("0:0:0:0:0:0:0:1", "::1"),
+        ("FE80::0001%eth0", "fe80::1%eth0"),
+        ("::1", "::1"),
+        ("127.0.0.1", "127.0.0.1"),
+        ("a name\0", "a name\0"),
+    ],
+)
+def test_an_ipv6_address_has_its_usual_form(text: str, address: str) -> None:
+    """Programs compare `Host.address` with the addresses that servers send."""
+    for point in (text, (text, 9042)):
+        assert endpoint_of(point, 9042) == DefaultEndPoint(address, 9042)
 
 
 def test_a_sequence_without_iter_may_have_the_addresses() -> None:

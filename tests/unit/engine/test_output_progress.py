@@ -95,6 +95,24 @@ async def test_small_requests_do_not_hide_that_the_peer_hangs() -> None:
             assert not output_state(upload.transport).goes_on_since(before)
 
 
+@pytest.mark.parametrize("loop_module", ["asyncio", "uvloop"])
+def test_a_closed_transport_has_a_state(loop_module: str) -> None:
+    """Its connection may break while a heartbeat of the same host waits for its turn."""
+    loop = pytest.importorskip(loop_module).new_event_loop()
+
+    async def close_and_ask() -> OutputState:
+        async with Upload() as upload:
+            output_state(upload.transport)  # uvloop keeps the socket that it makes here
+        for _ in range(3):  # let the loop close the socket
+            await asyncio.sleep(0)
+        return output_state(upload.transport)
+
+    try:
+        assert not loop.run_until_complete(close_and_ask()).is_pending
+    finally:
+        loop.close()
+
+
 async def test_sockets_without_the_option() -> None:
     """For a Unix socket, the state comes from the size of the transport's buffer."""
     ours, peer = socket.socketpair()

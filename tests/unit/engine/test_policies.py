@@ -6,14 +6,16 @@ It also opens the pools that the policies need.
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 from cassandra.engine.listeners import Listeners
 from cassandra.engine.policies import Policies
 from cassandra.metadata.cluster_metadata import Metadata
-from cassandra.policies import RoundRobinPolicy
+from cassandra.policies import DCAwareRoundRobinPolicy, RoundRobinPolicy
 from tests.unit.engine.partners import new_host, spawn
 
 UP, DOWN, UNKNOWN = (
@@ -51,7 +53,7 @@ class PoliciesHarness:
         metadata = Metadata()
         metadata._replace_hosts([UP, DOWN, UNKNOWN])
         self.listeners = Listeners(lambda: None, time.monotonic)
-        self.engine: Any = object()
+        self.engine: Any = SimpleNamespace(random=random.Random(0))
         self.distance_updates = 0
         engine: Any = self.engine
         self.policies = Policies(
@@ -61,6 +63,7 @@ class PoliciesHarness:
             self.bring_up,
             spawn,
             self.update_distances,
+            asyncio.get_running_loop(),
         )
 
     def update_distances(self) -> None:
@@ -152,4 +155,28 @@ async def test_a_speculative_execution_policy_is_attached_once_until_it_is_forgo
     assert calls == ["attach", "attach", "detach"]
     # Speculative execution policies do not affect the distances of hosts, so no distance was
     # computed.
+    assert harness.distance_updates == 0
+
+
+async def test_changed_settings_of_a_policy_change_the_pools() -> None:
+    """If a policy's settings change, in any thread, the distances are computed on the loop."""
+    harness = PoliciesHarness()
+    policy = DCAwareRoundRobinPolicy("dc1")
+    harness.policies.populate(policy, Mock())
+    await asyncio.to_thread(setattr, policy, "local_dc", "dc2")
+    await asyncio.sleep(0)
+    assert harness.distance_updates == 1
+
+
+def test_settings_of_a_policy_may_change_after_the_cluster_is_closed() -> None:
+    """An application may keep a policy longer than the cluster whose loop is closed."""
+
+    async def populate() -> PoliciesHarness:
+        harness = PoliciesHarness()
+        harness.policies.populate(policy, Mock())
+        return harness
+
+    policy = DCAwareRoundRobinPolicy("dc1")
+    harness = asyncio.run(populate())
+    policy.local_dc = "dc2"
     assert harness.distance_updates == 0

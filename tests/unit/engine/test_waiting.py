@@ -181,6 +181,32 @@ async def test_within_cancels_work_after_the_timeout(seconds: float) -> None:
     assert cancelled_work == ["work"]
 
 
+@pytest.mark.parametrize("pause_count", [1, 3, 1000])
+@pytest.mark.parametrize("skips_pauses", [True, False])
+async def test_within_may_skip_pauses_of_the_loop(
+    monkeypatch: pytest.MonkeyPatch, skips_pauses: bool, pause_count: int
+) -> None:
+    """A limit that ends late, because the loop was blocked, is extended up to three times."""
+    loop = asyncio.get_running_loop()
+    real_time = loop.time
+    pauses: list[float] = []
+    monkeypatch.setattr(loop, "time", lambda: real_time() + sum(pauses))
+
+    async def work() -> str:
+        for _ in range(pause_count):
+            pauses.append(1000)
+            await run_loop_turns()
+        return "done"
+
+    working = within(60, work(), skips_pauses=skips_pauses)
+    if skips_pauses and pause_count <= 3:
+        assert await working == "done"
+    else:
+        with pytest.raises(asyncio.TimeoutError):
+            await working
+        assert len(pauses) <= 5
+
+
 async def test_within_returns_a_result_that_comes_at_the_cancellation() -> None:
     """If work that is cancelled at the timeout still returns a result, `within` returns it."""
 

@@ -46,6 +46,13 @@ def test_hosts_are_found_by_end_point_and_by_address() -> None:
     assert metadata.get_host_by_host_id(uuid.UUID(int=1)) is host
 
 
+def test_hosts_are_found_by_any_form_of_an_ipv6_address() -> None:
+    host = Host(DefaultEndPoint("2001:db8::1", 9042), host_id=uuid.UUID(int=1))
+    assert metadata_of(host).get_host("2001:DB8:0:0:0:0:0:1") is host
+    host.broadcast_rpc_address = "fd00::2"
+    assert metadata_of(host).get_host("fd00:0::2", 9042) is host
+
+
 def test_nodes_behind_one_translated_address_are_found_by_advertised_port() -> None:
     """Nodes with the same translated address are found by the ports that they advertise."""
     first = with_broadcast_address(Host(DefaultEndPoint("gateway", 19001)), "10.0.0.1", 9042)

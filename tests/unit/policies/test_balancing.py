@@ -24,6 +24,7 @@ from cassandra.policies.balancing import (
     RackAwareRoundRobinPolicy,
     RoundRobinPolicy,
     WhiteListRoundRobinPolicy,
+    follow_settings,
 )
 from cassandra.policies.token_aware import TokenAwarePolicy
 
@@ -263,6 +264,105 @@ def test_the_local_data_centre_is_found_again_for_another_cluster(
     cluster.get_control_connection_host = lambda: elsewhere
     policy.populate(cluster, [*hosts, elsewhere])
     assert policy.local_dc == "dc2"
+
+
+def located_hosts() -> list[Any]:
+    """Return a host in each of two racks of dc1, and in each of two other data centres."""
+    return [host_of("a"), host_of("b", rack="r2"), host_of("c", "dc2"), host_of("d", "dc3")]
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda policy: policy,
+        TokenAwarePolicy,
+        DefaultLoadBalancingPolicy,
+        lambda policy: HostFilterPolicy(policy, lambda host: True),
+    ],
+)
+def test_settings_apply_to_the_next_plan(wrap: Any) -> None:
+    """An application may change the settings of a policy at any time, without an event of a host.
+
+    The plans and the distances agree after each change.
+    """
+    hosts = located_hosts()
+    settings = DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=1)
+    policy = populated(wrap(settings), hosts)
+    assert set(plan(policy)[:2]) == {hosts[0], hosts[1]}
+    settings.local_dc = "dc2"
+    assert plan(policy)[0] is hosts[2]
+    settings.preferred_remote_dcs = ("dc3",)
+    assert plan(policy)[:2] == [hosts[2], hosts[3]]
+    settings.used_hosts_per_remote_dc = 0
+    assert plan(policy) == [hosts[2]]
+    assert [policy.distance(host) for host in hosts] == [-1, -1, 1, -1]
+
+
+def test_the_rack_applies_to_the_next_plan() -> None:
+    """RackAwareRoundRobinPolicy uses another local rack or data centre from the next plan on."""
+    hosts = located_hosts()
+    policy = RackAwareRoundRobinPolicy("dc1", "r1")
+    populated(policy, hosts)
+    assert plan(policy) == [hosts[0], hosts[1]]
+    policy.local_rack = "r2"
+    assert plan(policy) == [hosts[1], hosts[0]]
+    policy.local_dc = "dc3"
+    assert plan(policy) == [hosts[3]]
+
+
+def test_a_setting_that_changes_while_a_plan_is_made_applies_to_the_next_plan() -> None:
+    """Tiers that another thread computes from the old setting meanwhile are not cached."""
+    hosts = located_hosts()
+
+    class ChangedDuringPlan(DCAwareRoundRobinPolicy):
+        """Changes `local_dc` after the tiers of all hosts are known."""
+
+        def _tier(self, host: Any) -> int | None:
+            tier = super()._tier(host)
+            if host is hosts[-1] and self.local_dc == "dc1":
+                self.local_dc = "dc2"
+            return tier
+
+    policy = ChangedDuringPlan("dc1")
+    populated(policy, hosts)
+    assert set(plan(policy)) == {hosts[0], hosts[1]}
+    assert plan(policy) == [hosts[2]]
+
+
+class Follower:
+    """Counts the changes of a policy's settings."""
+
+    changes = 0
+
+    def on_settings_changed(self) -> None:
+        self.changes += 1
+
+
+def test_followers_are_notified_of_changed_settings() -> None:
+    """Objects that cache distances learn when they change. Copies of the policy do not notify."""
+    policy = DCAwareRoundRobinPolicy("dc1")
+    follower, freed = Follower(), Follower()
+    follow_settings(HostFilterPolicy(DefaultLoadBalancingPolicy(policy), bool), follower)
+    follow_settings(policy, freed)
+    follow_settings(RoundRobinPolicy(), follower)  # has no settings
+    del freed
+    policy.local_dc = "dc2"
+    assert follower.changes == 1
+    for duplicate in (pickle.loads(pickle.dumps(policy)), copy.deepcopy(policy)):
+        duplicate.local_dc = "dc3"
+        assert plan(populated(duplicate, located_hosts()))[0].datacenter == "dc3"
+    assert follower.changes == 1
+
+
+def test_a_subclass_may_set_the_data_centre_before_the_constructor() -> None:
+    """A subclass of an application may set `local_dc` before it calls the constructor."""
+
+    class Early(DCAwareRoundRobinPolicy):
+        def __init__(self) -> None:
+            self.local_dc = "dc1"
+            super().__init__(self.local_dc)
+
+    assert plan(populated(Early(), located_hosts()))[0].datacenter == "dc1"
 
 
 def test_a_policy_that_has_found_its_data_centre_can_be_pickled() -> None:

@@ -500,3 +500,19 @@ def test_both_implementations_make_the_same_plans(
             planned = plan(policy, statement(key))
             assert set(planned) == set(hosts)
             assert set(planned[:3]) == set(metadata.get_replicas("ks", key))
+
+
+@pytest.mark.parametrize("policy_class", [TokenAwarePolicy, AdaptivePolicy])
+def test_routers_follow_the_settings_of_the_child_policy(
+    implementation: Implementation, policy_class: Any
+) -> None:
+    """Replicas are sorted by the settings of the child policy as they are now."""
+    hosts = hosts_at()
+    child = DCAwareRoundRobinPolicy("dc1", used_hosts_per_remote_dc=6)
+    policy = policy_class(DefaultLoadBalancingPolicy(child))
+    populated(policy, hosts)
+    for number in range(20):
+        assert plan(policy, statement(str(number).encode()))[0].datacenter == "dc1"
+    child.local_dc = "dc2"
+    for number in range(20):
+        assert plan(policy, statement(str(number).encode()))[0].datacenter == "dc2"

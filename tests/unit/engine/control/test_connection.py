@@ -113,7 +113,12 @@ class ControlHarness:
         self.step("read")
         local = new_host(str(endpoint.address))
         return SimpleNamespace(
-            local=local, hosts=[local], added=[], removed=[], several_addresses=[]
+            local=local,
+            hosts=[local],
+            added=[],
+            removed=[],
+            several_addresses=[],
+            is_strange=False,
         )
 
     def take_node_list(self, node_list: Any, rebuild: bool = False) -> None:

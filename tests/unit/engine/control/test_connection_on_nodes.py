@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from cassandra import aio
-from cassandra.engine.control.connection import NEXT_REFRESH
+from cassandra.engine.control.connection import NEXT_REFRESH, STRANGERS_WAIT
 from cassandra.engine.endpoint import DefaultEndPoint
 from cassandra.errors import ConnectionException, NoHostAvailable
 from cassandra.policies import (
     AddressTranslator,
     ConstantReconnectionPolicy,
     DCAwareRoundRobinPolicy,
+    ExponentialReconnectionPolicy,
     HostFilterPolicy,
     RoundRobinPolicy,
 )
@@ -33,6 +34,139 @@ from tests.unit.engine.faults import (
 from tests.waiting import until_on_loop
 
 pytestmark = pytest.mark.simulated
+
+
+@pytest.mark.parametrize(
+    ("has_event", "seconds", "comes_back"),
+    [(True, 300, True), (False, 60, True), (False, 300, False)],
+)
+async def test_a_node_that_has_left_does_not_replace_the_cluster(
+    has_event: bool, seconds: int, comes_back: bool
+) -> None:
+    """If no member can be reached for a while, the driver goes back to the members.
+
+    The node that has left is a contact point, still answers, and knows only itself. Without an
+    event that it was removed, it replaces the cluster after STRANGERS_WAIT, because all nodes may
+    have been replaced.
+    """
+    with FakeCluster(3) as nodes:
+        *members, gone = nodes.nodes
+        async with connected(
+            nodes,
+            topology_event_refresh_window=0,
+            reconnection_policy=ConstantReconnectionPolicy(1.0, None),
+        ) as (cluster, session):
+            # The control connection must not be at the node that leaves.
+            gone.refuse_connections()
+            await call_in_thread(gone.drop_connections)
+            await until_on_loop(lambda: control_node(nodes) in members)
+            gone.peers = []
+            for node, other in zip(members, reversed(members), strict=True):
+                node.peers = [other]
+            if has_event:
+                for node in members:
+                    node.send_event("TOPOLOGY_CHANGE", "REMOVED_NODE", gone.address, gone.port)
+            else:
+                await cluster.refresh_nodes()
+            await until_on_loop(lambda: len(cluster.metadata.all_hosts()) == 2)
+            gone.accept_connections()
+            for node in members:
+                node.refuse_connections()
+                await call_in_thread(node.drop_connections)
+            await asyncio.sleep(seconds)
+            for node in members:
+                node.accept_connections()
+            known = {node.address for node in (members if comes_back else [gone])}
+            await until_on_loop(lambda: control_node(nodes) is not None)
+            assert {host.address for host in cluster.metadata.all_hosts()} == known
+            await session.execute(IDEMPOTENT_READ)
+
+
+async def test_a_removed_node_that_still_names_the_members_gets_no_requests() -> None:
+    """The peers table of a node that was removed may stay as it was."""
+    with FakeCluster(3) as nodes:
+        *members, gone = nodes.nodes
+        async with connected(
+            nodes,
+            topology_event_refresh_window=0,
+            reconnection_policy=ConstantReconnectionPolicy(1.0, None),
+        ) as (cluster, session):
+            gone.refuse_connections()
+            await call_in_thread(gone.drop_connections)
+            await until_on_loop(lambda: control_node(nodes) in members)
+            for node, other in zip(members, reversed(members), strict=True):
+                node.peers = [other]
+                node.send_event("TOPOLOGY_CHANGE", "REMOVED_NODE", gone.address, gone.port)
+            await until_on_loop(lambda: len(cluster.metadata.all_hosts()) == 2)
+            gone.accept_connections()
+            for node in members:
+                node.refuse_connections()
+                await call_in_thread(node.drop_connections)
+            await asyncio.sleep(300)
+            assert control_node(nodes) is None
+            with pytest.raises(NoHostAvailable):
+                await session.execute(IDEMPOTENT_READ)
+            for node in members:
+                node.accept_connections()
+            await until_on_loop(lambda: control_node(nodes) in members)
+            # A node that joins again is used again.
+            for node, other in zip(members, reversed(members), strict=True):
+                node.peers = [other, gone]
+                node.send_event("TOPOLOGY_CHANGE", "NEW_NODE", gone.address, gone.port)
+            await until_on_loop(lambda: len(cluster.metadata.all_hosts()) == 3)
+
+
+@pytest.mark.parametrize("seconds", [60, 300])
+async def test_a_node_that_is_being_removed_is_believed_only_if_no_other_answers(
+    seconds: int,
+) -> None:
+    """The members are lost after the event, and before a list without the node was read."""
+    with FakeCluster(3) as nodes:
+        *members, gone = nodes.nodes
+        policy = ConstantReconnectionPolicy(1.0, None)
+        async with connected(
+            nodes, topology_event_refresh_window=10.0, reconnection_policy=policy
+        ) as (cluster, _):
+            gone.refuse_connections()
+            await call_in_thread(gone.drop_connections)
+            await until_on_loop(lambda: control_node(nodes) in members)
+            host = cluster.metadata.get_host(gone.address)
+            assert host is not None
+            for node in members:
+                node.send_event("TOPOLOGY_CHANGE", "REMOVED_NODE", gone.address, gone.port)
+            core: Any = cluster._core
+            await until_on_loop(lambda: core.control._doubts.is_leaving(host))
+            for node in members:
+                node.refuse_connections()
+                await call_in_thread(node.drop_connections)
+            gone.accept_connections()
+            await asyncio.sleep(seconds)
+            assert (cluster.get_control_connection_host() is not None) == (seconds > STRANGERS_WAIT)
+
+
+@pytest.mark.parametrize("outage", [5, 600, 3600])
+async def test_a_cluster_that_replaces_another_is_taken_two_minutes_after_it_answers(
+    outage: int,
+) -> None:
+    """Long delays between attempts to reconnect do not add to the wait for the known nodes."""
+    with FakeCluster(2) as nodes:
+        first, second = nodes.nodes
+        first.peers = second.peers = []
+        second.refuse_connections()
+        policy = ExponentialReconnectionPolicy(1.0, 600.0)
+        async with connected(nodes, reconnection_policy=policy) as (cluster, _):
+            await until_on_loop(lambda: control_node(nodes) is first)
+            await until_on_loop(lambda: len(cluster.metadata.all_hosts()) == 1)
+            first.refuse_connections()
+            await call_in_thread(first.drop_connections)
+            await asyncio.sleep(outage)
+            second.accept_connections()
+            attempts = second.count(Opcode.REGISTER)
+            await until_on_loop(lambda: second.count(Opcode.REGISTER) > attempts)
+            clock = asyncio.get_running_loop().time
+            first_answer = clock()
+            await until_on_loop(lambda: cluster.metadata.get_host(second.address) is not None)
+            assert STRANGERS_WAIT <= clock() - first_answer <= 1.2 * STRANGERS_WAIT + 1
 
 
 @pytest.mark.parametrize("ending", ["stop", "drop", "reset"])

@@ -55,6 +55,18 @@ async def test_without_contact_points_find_endpoints_is_called() -> None:
     ]
 
 
+async def test_names_and_discovered_addresses_lead_to_current_nodes() -> None:
+    """An IP address that the application has given may belong to a node that was removed."""
+    name = DefaultEndPoint("db.example")
+    given = contacts(endpoints=[ENDPOINT_A, ENDPOINT_B], named_endpoints=[ENDPOINT_A, name])
+    assert given.leads_to_current_nodes(name)
+    assert not given.leads_to_current_nodes(ENDPOINT_A)
+    assert not given.leads_to_current_nodes(ENDPOINT_B)
+    discovered = contacts(find_endpoints=lambda: [ENDPOINT_A])
+    await discovered.find_again()
+    assert discovered.leads_to_current_nodes(ENDPOINT_A)
+
+
 async def test_hosts_that_are_up_come_first_and_contact_points_last() -> None:
     """The control connection tries hosts that are up first, and contact points last.
 

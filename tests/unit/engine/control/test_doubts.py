@@ -109,6 +109,20 @@ def test_an_event_about_a_node_that_is_not_in_the_list() -> None:
         assert not readings.doubts.are_left()
 
 
+def test_a_removed_node_is_remembered_until_a_list_has_it_again() -> None:
+    """Only an event tells that a node was removed; its row may be missing for other reasons."""
+    readings = Readings()
+    node_3 = ("10.0.0.3", ID_3)
+    readings.read(NODE_1, NODE_2, node_3)
+    _, host_2, host_3 = sorted(readings.metadata.all_hosts(), key=lambda host: host.address)
+    readings.doubts.note_event(event("REMOVED_NODE"))
+    readings.read(NODE_1)
+    assert readings.doubts.is_removed(host_2)
+    assert not readings.doubts.is_removed(host_3)
+    readings.read(NODE_1, NODE_2)
+    assert not readings.doubts.is_removed(host_2)
+
+
 def test_a_contact_point_that_is_not_in_the_first_list() -> None:
     """The node that has told the first list may have started a moment ago."""
     readings = Readings()

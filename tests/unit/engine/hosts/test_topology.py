@@ -102,6 +102,21 @@ def test_a_node_with_the_same_id_and_address_keeps_its_host() -> None:
     assert node_list.removed == [hosts_before[1]]
 
 
+def test_the_list_of_an_unknown_node_is_strange() -> None:
+    """A node that was removed from the cluster, for example, may name the members nevertheless."""
+    known = hosts_from(endpoint_and_row(ID_1, "10.0.0.1"), endpoint_and_row(ID_2, "10.0.0.2"))
+    strange = endpoint_and_row(ID_3, "10.0.0.3")
+    assert new_node_list([strange], known).is_strange
+    assert not new_node_list([strange]).is_strange  # no node is known yet
+    assert new_node_list([strange, endpoint_and_row(ID_2, "10.0.0.2")], known).is_strange
+    for rows in (
+        [endpoint_and_row(ID_2, "10.0.0.2"), strange],
+        [endpoint_and_row(ID_1, "10.0.0.9")],  # with a new address
+        [endpoint_and_row(ID_3, "10.0.0.1")],  # the known address is another node's now
+    ):
+        assert not new_node_list(rows, known).is_strange
+
+
 def test_another_address_or_another_id_is_another_host() -> None:
     """A node with another address or another host id gets a new host object.
 
