@@ -78,7 +78,7 @@ class PreparedBase(SettingsBase):
     """The base of `cassandra.query.PreparedStatement`."""
 
     __slots__ = (
-        "_is_lwt", "bind_plan", "needed_values", "protocol_version", "query_id",
+        "_home", "_is_lwt", "bind_plan", "needed_values", "protocol_version", "query_id",
         "result_metadata_and_id", "routing_key_indexes", "serial_consistency_level", "table",
         "table_keyspace",
     )  # fmt: skip
@@ -111,7 +111,7 @@ class EngineBase:
 class CoreBase:
     """The base of `cassandra.engine.core.Core`, the engine of one cluster."""
 
-    __slots__ = ("on_latency", "wire_format")
+    __slots__ = ("home", "on_latency", "wire_format")
 
 
 class PoolBase:

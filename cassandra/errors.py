@@ -414,8 +414,9 @@ class InvalidRequest(RequestValidationException):
 class BindColumnsChanged(InvalidRequest):
     """The bound values do not fit the current column types of the prepared statement exactly.
 
-    The table or user-defined type was dropped and created with other types after you prepared the
-    statement. Nothing was written: prepare the statement again.
+    The table, user-defined type or function was dropped and created with other types after you
+    prepared the statement. Nothing was written: prepare the statement again. If you executed a
+    query string with ``?``, execute it again.
     """
 
 
@@ -490,6 +491,7 @@ class NoHostAvailable(DriverException):
     """
 
     errors: Mapping[Any, Any]
+    _was_sent = True  # False if the driver knows that it has sent the request to no host
 
     def __init__(self, message: str, errors: Mapping[Any, Any]) -> None:
         # Pass both arguments to Exception, so that the error can be pickled.

@@ -33,9 +33,10 @@
 #define TURBOCQL_OF_BOUND(FIELD, S) \
     FIELD(S, block) FIELD(S, prepared_statement)
 #define TURBOCQL_OF_PREPARED(FIELD, S) \
-    FIELD(S, _is_lwt) FIELD(S, bind_plan) FIELD(S, needed_values) FIELD(S, protocol_version) \
-    FIELD(S, query_id) FIELD(S, result_metadata_and_id) FIELD(S, routing_key_indexes) \
-    FIELD(S, serial_consistency_level) FIELD(S, table) FIELD(S, table_keyspace)
+    FIELD(S, _home) FIELD(S, _is_lwt) FIELD(S, bind_plan) FIELD(S, needed_values) \
+    FIELD(S, protocol_version) FIELD(S, query_id) FIELD(S, result_metadata_and_id) \
+    FIELD(S, routing_key_indexes) FIELD(S, serial_consistency_level) FIELD(S, table) \
+    FIELD(S, table_keyspace)
 #define TURBOCQL_OF_CALL(FIELD, S) \
     FIELD(S, custom_payload) FIELD(S, paging_state) FIELD(S, profile) FIELD(S, target) \
     FIELD(S, timeout) FIELD(S, trace)
@@ -45,7 +46,7 @@
     FIELD(S, attends) FIELD(S, closed) FIELD(S, core) FIELD(S, keyspace) FIELD(S, pools_by_id) \
     FIELD(S, timers)
 #define TURBOCQL_OF_CORE(FIELD, S) \
-    FIELD(S, on_latency) FIELD(S, wire_format)
+    FIELD(S, home) FIELD(S, on_latency) FIELD(S, wire_format)
 #define TURBOCQL_OF_POOL(FIELD, S) \
     FIELD(S, connections) FIELD(S, shards)
 #define TURBOCQL_OF_CONNECTION(FIELD, S) \

@@ -88,6 +88,7 @@ cdef extern from "bases.h":
         cdef PyObject* is_idempotent
         cdef PyObject* retry_policy
         cdef PyObject* vector_type
+        cdef PyObject* _home
         cdef PyObject* _is_lwt
         cdef PyObject* bind_plan
         cdef PyObject* needed_values
@@ -120,6 +121,7 @@ cdef extern from "bases.h":
         cdef PyObject* timers
 
     ctypedef class cassandra._accel.bases.CoreBase [object turbocql_CoreBase]:
+        cdef PyObject* home
         cdef PyObject* on_latency
         cdef PyObject* wire_format
 

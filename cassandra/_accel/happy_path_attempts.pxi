@@ -65,6 +65,12 @@ cdef class Attempt:
         return f"<Attempt: {self.host}, {latency}{failed}>"
 
 
+cdef inline object _home_of(prepared):
+    if type(prepared) is _PreparedWithFields:
+        return value_of(&(<PreparedBase> prepared)._home, prepared, "_home")
+    return prepared._home
+
+
 cdef inline object _query_id_of(prepared):
     if type(prepared) is _PreparedWithFields:
         return value_of(&(<PreparedBase> prepared).query_id, prepared, "query_id")

@@ -59,6 +59,12 @@ cdef inline object _core_on_latency(core):
     return core.on_latency
 
 
+cdef inline object _core_home(core):
+    if has_fields(_cores, core):
+        return value_of(&(<CoreBase> core).home, core, "home")
+    return core.home
+
+
 cdef inline object _core_wire_format(core):
     if has_fields(_cores, core):
         return value_of(&(<CoreBase> core).wire_format, core, "wire_format")

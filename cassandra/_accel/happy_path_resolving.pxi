@@ -192,8 +192,11 @@ cdef RequestBase _bound_request(
     else:
         body.prepared = value_of(&bound.prepared_statement, bound, "prepared_statement")
         body.values = value_of(&bound.block, bound, "block")
+    core = _session_core(engine)
+    if _home_of(body.prepared) is not _core_home(core):
+        body.prepared = core.preparer.own_statement(body.prepared)
     _resolve_from(body, session, statement, bound, options, call, settings)
-    body._prerender(_core_wire_format(_session_core(engine)))
+    body._prerender(_core_wire_format(core))
     return _request_from(
         request_class, body, session, engine, statement, bound, target, options, call, settings,
         on_done,

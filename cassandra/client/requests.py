@@ -37,6 +37,7 @@ from cassandra.query.statement import (
     Statement,
     are_empty,
     bind_params,
+    shown_argument,
 )
 
 if TYPE_CHECKING:
@@ -268,8 +269,8 @@ class RequestMaker:
             return SimpleStatement(query)
         if not isinstance(query, Statement):
             raise TypeError(
-                f"a query is a str or a statement, not {type(query).__name__}: {query!r}"
-                f"{_advice_for(query)}"
+                f"a query is a str or a statement, not {type(query).__name__}: "
+                f"{shown_argument(query)}{_advice_for(query)}"
             )
         return query
 
@@ -319,7 +320,8 @@ class RequestMaker:
         if isinstance(statement, BoundUse):
             return UseBody(statement.prepared_statement.query_string)
         if isinstance(statement, BoundStatement):
-            return ExecuteBody(statement.prepared_statement, statement.block)
+            prepared = self._engine.core.preparer.own_statement(statement.prepared_statement)
+            return ExecuteBody(prepared, statement.block)
         text = statement.query_string
         if parameters is not None:
             # The server does not see these parameters: the driver writes them into the CQL.
@@ -561,7 +563,8 @@ class RequestMaker:
             return None
         # These are steps 2 and 3 in the head of this module, without message objects.
         keyspace = self._keyspace_to_send(batch.own_keyspace)
-        body = BatchBody(batch.batch_type.value, ((rows.prepared, rows.block),), keyspace)
+        prepared = self._engine.core.preparer.own_statement(rows.prepared)
+        body = BatchBody(batch.batch_type.value, ((prepared, rows.block),), keyspace)
         happy_path.resolve(body, self, batch, options)
         body.prerender(self._engine.core.wire_format)
         self._warn_if_large(body, batch)
@@ -607,6 +610,15 @@ class RequestMaker:
                 dict(zip(texts, prepared_statements, strict=True)),
                 self._engine.core.preparer.prepared_by_id,
             )
+            preparer = self._engine.core.preparer
+            if any(
+                prepared is not None and prepared._home is not preparer.home
+                for prepared, _ in statements
+            ):
+                statements = [
+                    (preparer.own_statement(prepared) if prepared is not None else None, values)
+                    for prepared, values in statements
+                ]
             batch_body = BatchBody(batch.batch_type.value, statements, keyspace, effective_keyspace)
             body = self._resolve_and_render(batch_body, batch, options, resolved)
             self._warn_if_large(body, batch)

@@ -157,6 +157,7 @@ class Core(Observers):
         self.preparer = Preparer(
             settings, metadata, self.sessions, self.internal_queries.send, self.spawn, server=self
         )
+        self.home = self.preparer.home
         self.changed_types = ChangedTypes(
             settings,
             metadata,

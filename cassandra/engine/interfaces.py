@@ -95,6 +95,9 @@ class Statements(Protocol):
     def changes(self) -> SchemaChanges:
         """The latest schema changes that may have changed the types of statements."""
 
+    def own_statement(self, prepared: PreparedStatement) -> PreparedStatement:
+        """Return the statement that this cluster executes instead of another cluster's."""
+
     def all_with(self, query_id: bytes) -> Sequence[PreparedStatement]:
         """Return all prepared statements of this cluster that have this id."""
 
@@ -114,6 +117,10 @@ class RequestCore(Protocol):
     @property
     def metadata(self) -> Metadata:
         """The cluster's metadata."""
+
+    @property
+    def home(self) -> object:
+        """Identifies the cluster; see `PreparedStatement.claim`."""
 
     @property
     def wire_format(self) -> int:

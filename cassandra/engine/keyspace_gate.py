@@ -239,8 +239,8 @@ def depends_on_keyspace(connection: Connection, responder: Any) -> bool:
     A request depends on it if it has unqualified names, because the server looks them up in the
     connection's keyspace. The server may do that at any time until it responds.
     """
-    # A `Reprepare`, which sends a PREPARE, has the attribute `needs_keyspace`; other responders
-    # have a `request`.
+    # The PREPAREs of `reprepare` have the attribute `needs_keyspace`; other responders have a
+    # `request`.
     needs_keyspace = getattr(responder, "needs_keyspace", None)
     if needs_keyspace is not None:
         return bool(needs_keyspace)

@@ -132,11 +132,15 @@ else:
 
 log = Log("cassandra.cluster")
 
+# The reason in OperationTimedOut for an attempt that was in flight.
+_NO_ANSWER = "no answer within the client's time; see Session.execute(timeout=...)"
 # The messages of NoHostAvailable, and the reason in OperationTimedOut if no stream was free.
 EMPTY_PLAN = "Unable to complete the operation: the query plan is empty"
 NO_HOST_LEFT = "Unable to complete the operation against any hosts"
 NO_ROOM = "no connection had room for the request within the client's time"
-MOST_PREPARES = 10  # how often an attempt prepares a statement that its host has forgotten
+# How often an attempt prepares a statement that its host has forgotten. After a schema change, the
+# driver itself may have replaced the id, so the count begins again.
+MOST_PREPARES = 10
 _MAX_FULL = 5  # the maximum number of hosts without a free stream in an error
 
 # The flag of a response with a custom payload (native_protocol_v5.spec, section 2.4.1.2).
@@ -238,6 +242,9 @@ class Request(RequestBase):
         if last_attempt is not None and last_attempt.error is None:
             last_attempt.error = error
             last_attempt.latency = self.session.timers.clock() - last_attempt.started
+        for attempt in self.attempts[:-1]:
+            if attempt.stream >= 0:  # a speculative execution has not been answered, either
+                self._report_failure(attempt.host, error, None)
         self._report_failure(last_attempt.host if last_attempt is not None else None, error, None)
         self.fail(error)
 
@@ -247,11 +254,15 @@ class Request(RequestBase):
         If the last attempt has no error, say whether it was sent. If nothing was sent, say why.
         """
         errors: dict[Any, Any] = dict(self.errors)
+        # With speculative executions, several attempts may be in flight.
+        for attempt in self.attempts[:-1]:
+            if attempt.stream >= 0 and attempt.host not in errors:
+                errors[str(attempt.host.endpoint)] = _NO_ANSWER
         if last_attempt is not None and last_attempt.host not in errors:
             # The attempt is in flight, or its response has come and has set the latency.
             was_sent = last_attempt.stream >= 0 or last_attempt.latency is not None
             errors[str(last_attempt.host.endpoint)] = (
-                "no answer within the client's time; see Session.execute(timeout=...)"
+                _NO_ANSWER
                 if was_sent
                 else "not sent: its connection was not in the keyspace of the request in time"
             )
@@ -427,6 +438,7 @@ class Request(RequestBase):
         if isinstance(last_error, (RequestExecutionException, ServerError)):
             return refused_everywhere(self._no_host_left(), errors_by_name, last_error)
         error = NoHostAvailable(self._no_host_left(), errors_by_name)
+        error._was_sent = bool(self.attempts)
         error.__cause__ = fault_among(self.errors.values())
         return error
 
@@ -473,7 +485,9 @@ class Request(RequestBase):
                 reason += f" since {max(times).isoformat(timespec='seconds')}"
         elif hosts:
             reason = f"; {type(self.policy).__name__} returned none of the hosts"
-        return NoHostAvailable(f"{EMPTY_PLAN}{reason}", errors)
+        error = NoHostAvailable(f"{EMPTY_PLAN}{reason}", errors)
+        error._was_sent = False
+        return error
 
     def resend(self, attempt: Attempt) -> None:
         """Send an attempt on its connection, after a PREPARE or after waiting at the keyspace gate.
@@ -835,7 +849,8 @@ class Request(RequestBase):
         """Prepare the statement that the server has forgotten, and send the request again.
 
         The server has responded with the error Unprepared (native_protocol_v5.spec, section 8). If
-        it forgets the statement again after MOST_PREPARES preparations, the request fails.
+        it forgets the statement again after MOST_PREPARES preparations, the request fails. The
+        statements of the same batch that no server knows are prepared, too.
         """
         # `prepared` is None if the server names an id that the request has not sent.
         prepared = self.request_body.prepared_by(message.info)
@@ -843,7 +858,8 @@ class Request(RequestBase):
         assert error is not None
         # A server whose cache is full may drop a statement just after preparing it, so try this
         # several times. But a server that always forgets must not cause an endless loop.
-        if prepared is None or attempt.reprepared.count(prepared) >= MOST_PREPARES:
+        preparation = (prepared, self.session.core.preparer.changes.total)
+        if prepared is None or attempt.reprepared.count(preparation) >= MOST_PREPARES:
             if prepared is not None:
                 add_note(
                     error,
@@ -855,7 +871,7 @@ class Request(RequestBase):
         attempt.decision = "prepare"
         if self.observed is not None:
             self.observed._retry(attempt, error, attempt.decision)
-        attempt.reprepared += (prepared,)
+        attempt.reprepared += (preparation,)
         # Until the attempt is sent again, no stream waits for a response to it. So count the
         # PREPARE as a pending step; otherwise the request could fail now because nothing is
         # pending. `resend`, `on_not_sent` and `on_reprepare_failed` decrement `_waits` again.

@@ -8,7 +8,7 @@ prepared again and got another id.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.engine.overrides import refuse_overrides
@@ -169,6 +169,10 @@ class BodyMethods:
         The sequence has one statement. It is empty if the request has no prepared statement, and
         for a batch, whose response does not have the result columns of its statements.
         """
+        return ()
+
+    def batched_statements(self) -> Iterable[PreparedStatement]:
+        """Return the prepared statements of a batch, each of them once."""
         return ()
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
@@ -427,6 +431,9 @@ class BatchBody(RequestBody):
         prepared, cql_or_values = self.statements[0] if self.statements else (None, "")
         text = cql_or_values if prepared is None else prepared.query_string
         return f"a batch of {self.count} that begins with {query_head(text)}"
+
+    def batched_statements(self) -> Iterable[PreparedStatement]:
+        return dict.fromkeys(prepared for prepared, _ in self.statements if prepared is not None)
 
     def prepared_by(self, query_id: bytes) -> PreparedStatement | None:
         # Look for the id among the ids that were sent, not among the statements' current ids: by
@@ -726,6 +733,9 @@ class MessageBody(RequestBody):
 
     def prepared_statements(self) -> Sequence[PreparedStatement]:
         return self.inner.prepared_statements()
+
+    def batched_statements(self) -> Iterable[PreparedStatement]:
+        return dict.fromkeys(self._statements.values())
 
     def bound_rows(self) -> Iterator[BoundRow]:
         return self.inner.bound_rows()

@@ -146,7 +146,10 @@ def bound_request(
     :param body_class: the class of the body. Neither it nor `request_class` may define
         ``__init__``, which the compiled version does not call.
     """
-    body = body_class(statement.prepared_statement, statement.block)
+    prepared, core = statement.prepared_statement, engine.core
+    if prepared._home is not core.home:
+        prepared = core.preparer.own_statement(prepared)
+    body = body_class(prepared, statement.block)
     resolve(body, session, statement, options)
-    body.prerender(engine.core.wire_format)
+    body.prerender(core.wire_format)
     return request_for(request_class, body, session, engine, statement, target, options, on_done)

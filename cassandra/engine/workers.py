@@ -248,6 +248,7 @@ class WorkerCore(Observers):
         self._closing = Closing()
         self.first_loop = FirstLoop(core)
         self.preparer = core.preparer
+        self.home = core.home
         self.hosts = _Hosts(self.first_loop)
         self.control = _Control(self.first_loop)
         self.agreement = _Agreement(self.first_loop)

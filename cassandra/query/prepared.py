@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from cassandra._forks import renew_in_child
 from cassandra._habits import PREPARED, STATEMENT_SETTINGS, add_habits, warn_of_misspelt_setting
-from cassandra._threads import Lock
+from cassandra._threads import RLock
 from cassandra.consistency import ConsistencyLevel
 from cassandra.cqltypes.scalars import BytesType
 from cassandra.protocol.column_specs import ResultMetadata
 from cassandra.protocol.converted import bound_columns as converted_columns, converting
 from cassandra.protocol.encrypted import bound_columns, decrypting
-from cassandra.query.named_markers import markers_of_columns
+from cassandra.query.named_markers import MarkersOfColumns, markers_of_columns
 from cassandra.query.settings import SETTINGS, StatementSettings
 from cassandra.query.write_times import bind_plan_of
 
@@ -46,7 +46,7 @@ _STATE = ("_former_keys",)
 
 # Held while a bind plan is built from the encryption policy and the codec registry. A thread that
 # changes the policy or the registry at that time waits for this lock, and then builds a new plan.
-_planning = Lock()
+_planning = RLock()
 
 
 # All statements that exist: those that sessions have prepared, copies, and unpickled statements. A
@@ -60,6 +60,7 @@ _statements: weakref.WeakValueDictionary[int, PreparedStatement] = weakref.WeakV
 _references: dict[bytes, set[weakref.ref[PreparedStatement]]] = {}
 _next_number = itertools.count().__next__
 
+_NO_NAMED_MARKERS = MarkersOfColumns({}, {})
 
 # Some unpickled statements, by the ids that they had when they were pickled.
 _unpickled_lately: dict[bytes, PreparedStatement] = {}
@@ -76,6 +77,10 @@ class SchemaReader(Protocol):
         :returns: None if the cluster is not open.
         """
 
+    @property
+    def home(self) -> object:
+        """Identifies the cluster; see `PreparedStatement.claim`."""
+
 
 # The readers of all clusters, for statements that are unpickled.
 _schema_readers: weakref.WeakValueDictionary[int, SchemaReader] = weakref.WeakValueDictionary()
@@ -85,7 +90,7 @@ _schema_readers: weakref.WeakValueDictionary[int, SchemaReader] = weakref.WeakVa
 def _renew_lock() -> None:
     """Replace the lock in a forked child, in which the thread that holds it does not exist."""
     global _planning
-    _planning = Lock()
+    _planning = RLock()
 
 
 def existing_statements() -> list[PreparedStatement]:
@@ -133,6 +138,14 @@ def index_by_id(statement: PreparedStatement) -> None:
         references.add(reference)
 
 
+def is_unknown(statement: PreparedStatement) -> bool:
+    """Return True if no server has the statement's id: the driver has replaced it.
+
+    The next execution prepares such a statement again.
+    """
+    return weakref.ref(statement) not in _references.get(statement.query_id, ())
+
+
 def _living(objects: weakref.WeakValueDictionary[int, _Object]) -> list[_Object]:
     return [value for reference in objects.valuerefs() if (value := reference()) is not None]
 
@@ -144,6 +157,11 @@ def add_schema_reader(reader: SchemaReader) -> None:
     """
     # Before the cluster is open, nobody notices the changes of its schema.
     _unpickled_lately.clear()
+    # Statements that belong to no cluster yet may be executed with this one, whose types nobody has
+    # compared with theirs.
+    for statement in existing_statements():
+        if statement._home is None:
+            statement.query_id = _id_of_no_server(statement.query_id)
     _schema_readers[_next_number()] = reader
 
 
@@ -166,7 +184,8 @@ def _unpickled(make: Callable[..., PreparedStatement], *arguments: Any) -> Prepa
     Its table may have been created again with other types since it was pickled, and a server gives
     the same CQL the same id. So if neither another statement with this id nor the schema shows that
     the types are still the same, the statement gets an id that no server has, and is prepared again
-    before it is executed.
+    before it is executed. If several clusters are open, all must have these types; the statement
+    belongs to the first that executes it.
     """
     statement = make(*arguments)
     query_id = statement.query_id
@@ -177,17 +196,27 @@ def _unpickled(make: Callable[..., PreparedStatement], *arguments: Any) -> Prepa
         if len(_unpickled_lately) >= MOST_UNPICKLED:
             _unpickled_lately.clear()
         _unpickled_lately[query_id] = statement
-    answers = [reader.has_types_of(statement) for reader in _living(_schema_readers)]
-    answers = [answer for answer in answers if answer is not None]
-    # The statement may be executed with any of the open clusters.
-    is_current = bool(answers) and all(answers)
+    answers = [
+        (reader, answer)
+        for reader in _living(_schema_readers)
+        if (answer := reader.has_types_of(statement)) is not None
+    ]
+    # If several clusters are open, the statement may be executed with any of them.
+    is_current = bool(answers) and all(answer for _, answer in answers)
     if not is_current and len(answers) == 1 and other is not None:
         # The other statements with this id follow the changes of the only cluster's schema.
         types = _types_of(statement)
         is_current = types is not None and types == _types_of(other)
-    if not is_current:
-        statement.query_id = hashlib.sha256(b"unpickled " + query_id).digest()[: len(query_id)]
+    if is_current and len(answers) == 1:
+        statement.claim(answers[0][0].home)
+    elif not is_current:
+        statement.query_id = _id_of_no_server(query_id)
     return statement
+
+
+def _id_of_no_server(query_id: bytes) -> bytes:
+    """Return an id that no server has, the same for equal ids."""
+    return hashlib.sha256(b"unpickled " + query_id).digest()[: len(query_id)]
 
 
 def _types_of(statement: PreparedStatement) -> list[tuple[str, str]] | None:
@@ -271,6 +300,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         self.codecs = codecs
         self._plain_plan: BindPlan | None = None  # None until `plain_plan` builds it
         self._bytes_positions: Collection[int] = ()  # see `take_bytes`
+        self._home: object = None  # see `claim`
         # The settings that the application may change later.
         self.reset_settings()
         self.serial_consistency_level: int | None = None
@@ -351,6 +381,20 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             self._plain_plan = None  # it was built with the old policy
             self.bind_plan = plan
 
+    def claim(self, home: object) -> bool:
+        """Let the statement belong to a cluster, unless it already belongs to another cluster.
+
+        The id of the statement is valid in this cluster only: in another cluster, the same CQL may
+        have the same id, but other types. A new statement belongs to no cluster.
+
+        :param home: an object that identifies the cluster.
+        :returns: True if the statement belongs to the cluster now.
+        """
+        with _planning:
+            if self._home is None:
+                self._home = home
+            return self._home is home
+
     def _follow_encryption(self) -> None:
         """Ask the encryption policy to report its changes to this statement.
 
@@ -386,14 +430,14 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         :param is_plain: True leaves out the session's converters.
         """
         columns = self.column_metadata
+        named = (
+            markers_of_columns(self.query_string, [column.name for column in columns])
+            if ":" in self.query_string
+            else _NO_NAMED_MARKERS
+        )
         # The type of a column in the plan encodes its values. Replace the types of encrypted
         # columns, and then the types of columns that have a converter.
         if self.column_encryption_policy is not None:
-            named = (
-                markers_of_columns(self.query_string, [column.name for column in columns])
-                if ":" in self.query_string
-                else ()
-            )
             columns = bound_columns(
                 columns,
                 self.column_encryption_policy,
@@ -403,7 +447,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             )
         converters = self.codecs.converters if self.codecs is not None else None
         if converters is not None and not is_plain:
-            columns = converted_columns(columns, converters)
+            columns = converted_columns(columns, converters, named.columns)
         # For markers whose values are passed as encoded bytes (see `take_bytes`), send the bytes
         # unchanged.
         if self._bytes_positions:
@@ -436,12 +480,16 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         # Without the lock, `new` could overwrite a plan that another thread has just built for a
         # new encryption policy or for new converters. If another thread holds the lock, do nothing,
         # because that thread is about to replace `old`.
-        if _planning.acquire(blocking=False):
+        lock = _planning
+        try:
+            if lock.acquire(blocking=False) and self.bind_plan is old:
+                self.bind_plan = new
+        finally:
+            # See `new_reentrant_lock` for this way to release the lock.
             try:
-                if self.bind_plan is old:
-                    self.bind_plan = new
-            finally:
-                _planning.release()
+                lock.release()
+            except RuntimeError:
+                pass
 
     def take_bytes(self, positions: Collection[int]) -> None:
         """From now on, expect values at these positions as bytes that are already encoded.
@@ -619,6 +667,19 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
             (self.__dict__, settings),
         )
 
+    def copy_for(self, home: object) -> PreparedStatement:
+        """Return a copy that belongs to another cluster; see `claim`.
+
+        The copy is no instance of an application's subclass, whose constructor may be any.
+
+        :param home: an object that identifies the cluster.
+        """
+        (_, *arguments), (_, settings) = self._arguments_and_state()
+        made: Any = _copy_of(PreparedStatement, *arguments)
+        duplicate: PreparedStatement = self._with_state(made, ({}, settings))
+        duplicate._home = home
+        return duplicate
+
     def __copy__(self) -> Self:
         arguments, state = self._arguments_and_state()
         return self._with_state(_copy_of(*arguments), state)
@@ -638,6 +699,7 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         for name, value in settings.items():
             setattr(duplicate, name, value)
         duplicate._decryption = self._decryption
+        duplicate._home = self._home
         if self.codecs is not None:
             # Later changes of the session's converters must also reach the copy.
             duplicate.codecs = self.codecs

@@ -9,22 +9,28 @@ application prepares the statement again. (cassandra-driver writes such a value 
 field.) The statements that use a changed type are prepared again
 
 * after a DDL statement of one of our sessions, before its request completes (`after_ddl`);
-* after the server's event about a change that another client has made (`on_event`): after a random
-  time, because all clients get the event at the same moment, and after schema agreement;
+* after the server's event about a change that another client has made (`on_event`): those that are
+  not executed before that, after a random time, because all clients get the event at the same
+  moment, and after schema agreement;
 * when the control connection has moved, and may have missed events (`catch_up`).
 
 Values that were bound before remain valid: see `rebind.adopt_columns`.
 
-If a table is dropped, it may be created again with other types. A server gives the same CQL the
-same id as before. So if another client prepares the statement first, the server knows our id, would
-accept values of the old types, and would misread them. Therefore, after DROP of a table, a type or
-a keyspace, the affected statements at once get an id that no server has. When such a statement is
-next executed, the server responds with Unprepared, and the driver prepares it again and compares
-the types (see `reprepare.take_over`). A little later, the types are also compared with the schema,
-because the server may have sent the event before it has dropped the statement from its cache. They
-are compared after ALTER TABLE, too, which can give a column the name of another column. If a
-statement cannot be compared, because the schema is not read or a marker is not the value of a
-column, it gets another id after ALTER TABLE and missed events, too.
+If a table is dropped, it may be created again with other types, and ALTER TYPE may give a field the
+name of another field. A server gives the same CQL the same id as before. So if another client
+prepares the statement first, the server knows our id, would accept values of the old types, and
+would misread them. Therefore, after DROP of a table, a type or a keyspace, and after an event about
+a changed type, the affected statements at once get an id that no server has. When such a statement
+is next executed, the server responds with Unprepared, and the driver prepares it again and compares
+the types (see `reprepare.take_over`). An event does not tell who has made the change, so this also
+happens after a DDL statement of our own sessions.
+
+A little later, the types are also compared with the schema, because the server may have sent the
+event before it has dropped the statement from its cache. They are compared after ALTER TABLE, too,
+which can give a column the name of another column. If a statement cannot be compared, because the
+schema is not read or a marker is not the value of a column, it gets another id after ALTER TABLE
+and missed events, too. So do the statements that pass a marker to a function if any function has
+changed, or a keyspace was dropped.
 """
 
 from __future__ import annotations
@@ -40,6 +46,7 @@ from cassandra.engine.prepare.schema_types import (
     column_of,
     has_fields_of_schema,
     is_of_clause,
+    is_of_function,
     is_same_type,
 )
 from cassandra.engine.randomness import generator_or_default
@@ -69,9 +76,9 @@ LATER_CHECKS = (0.5, 5.0)  # seconds
 class Changed(NamedTuple):
     """What a schema change has changed.
 
-    :param target: "TYPE" or "TABLE". Views are tables, too.
-    :param keyspace: the keyspace; "" for any keyspace.
-    :param name: the name of the type or the table; "" for any in the keyspace.
+    :param target: "TYPE", "TABLE" or "FUNCTION". Views are tables, aggregates are functions.
+    :param keyspace: the keyspace; "" for any keyspace, and for a function.
+    :param name: the name of the type or the table; "" for any in the keyspace, and for a function.
     """
 
     target: str
@@ -90,8 +97,9 @@ class ChangedTypes:
     """
 
     __slots__ = (
-        "_agree", "_altered", "_checks", "_comparison", "_dropped", "_get_connection", "_metadata",
-        "_pending", "_preparer", "_random", "_settings", "_spawn", "_task", "_unchecked",
+        "_agree", "_altered", "_checks", "_comparison", "_get_connection", "_metadata",
+        "_outdating", "_pending", "_preparer", "_random", "_settings", "_spawn", "_task",
+        "_unchecked",
     )  # fmt: skip
 
     def __init__(
@@ -111,10 +119,10 @@ class ChangedTypes:
         self._get_connection = control
         self._spawn = spawn
         self._random = generator_or_default(random)
-        # What recent events have changed: types with new fields, dropped tables and types, and
-        # tables with other columns.
+        # What recent events have changed: types with other fields; all that outdates ids, such as
+        # dropped tables and functions, and the same types; tables with other columns.
         self._pending: set[Changed] = set()
-        self._dropped: set[Changed] = set()
+        self._outdating: set[Changed] = set()
         self._altered: set[Changed] = set()
         # For each of LATER_CHECKS: the changes to check, and the task that checks them, which may
         # have ended. A migration may send hundreds of events, so one task checks many changes.
@@ -130,15 +138,14 @@ class ChangedTypes:
         if changed is None:
             return
         self._preparer.note_change(_uses({changed}))
-        if event["change_type"] == "DROPPED":
-            self._dropped.add(changed)
-        elif changed.target == "TABLE":
+        if changed.target == "TABLE" and not _outdates_ids(event, changed):
             self._altered.add(changed)
         else:
+            self._outdating.add(changed)
+        if changed.target == "TYPE" and event["change_type"] != "DROPPED":
             self._pending.add(changed)
             if self._task is None or self._task.done():
                 self._task = self._spawn(self._renew_pending())
-            return
         if self._comparison is None or self._comparison.done():
             self._comparison = self._spawn(self._compare_tables())
 
@@ -148,7 +155,7 @@ class ChangedTypes:
         if changed is None:
             return
         self._preparer.note_change(_uses({changed}))
-        if event["change_type"] == "DROPPED":
+        if _outdates_ids(event, changed):
             await self._preparer.revoke_ids(_uses({changed}))
         elif changed.target == "TYPE":
             # If the server's event about this change has come already, do not handle it again
@@ -187,15 +194,15 @@ class ChangedTypes:
             self._check_later(changes)
 
     async def _compare_tables(self) -> None:
-        """Handle the statements whose table or types were dropped or altered, by recent events."""
-        while self._dropped or self._altered:
-            dropped, self._dropped = self._dropped, set()
+        """Handle the statements whose table, types or functions recent events have changed."""
+        while self._outdating or self._altered:
+            outdating, self._outdating = self._outdating, set()
             altered, self._altered = self._altered, set()
-            if dropped:
-                await self._preparer.revoke_ids(_uses(dropped))
+            if outdating:
+                await self._preparer.revoke_ids(_uses(outdating))
             if altered:
                 await self._preparer.revoke_ids(_uses_and(altered, self._is_unknown))
-            self._check_later(dropped | altered)
+            self._check_later(outdating | altered)
 
     def _check_later(self, changes: set[Changed], number: int = 0) -> None:
         """Compare the statements that use `changes` with the schema, some time later.
@@ -273,10 +280,14 @@ def _uses(changes: set[Changed]) -> Callable[[PreparedStatement], bool]:
 
     # To find the user-defined types of a statement takes time, and there may be many statements.
     has_types = any(changed.target == "TYPE" for changed in changes)
+    # A keyspace that is dropped, a `Changed` without a name, may have functions, too.
+    has_functions = any(not changed.name and changed.target != "TYPE" for changed in changes)
 
     def uses_change(prepared: PreparedStatement) -> bool:
         tables = {(column.keyspace_name, column.table_name) for column in prepared.column_metadata}
         if any(is_among("TABLE", *table) for table in tables):
+            return True
+        if has_functions and any(map(is_of_function, prepared.column_metadata)):
             return True
         return has_types and any(
             is_among("TYPE", udt.keyspace, udt.typename)
@@ -294,9 +305,21 @@ def _uses_and(
     return lambda prepared: uses_change(prepared) and condition(prepared)
 
 
+def _outdates_ids(event: Mapping[str, Any], changed: Changed) -> bool:
+    """Return True if a server may know the ids of affected statements by other types from now on.
+
+    :param event: the schema change.
+    :param changed: what it has changed.
+    """
+    return event["change_type"] == "DROPPED" or changed.target == "FUNCTION"
+
+
 def _changed_by(event: Mapping[str, Any]) -> Changed | None:
     """Return what a schema change has changed; None if it cannot affect prepared statements."""
     target, keyspace, change = event["target_type"], event["keyspace"], event["change_type"]
+    if target in ("FUNCTION", "AGGREGATE"):
+        # A new function may also change which function a call means.
+        return Changed("FUNCTION", "", "")
     # A new table, type or keyspace only affects statements of one that was dropped before.
     if change == "CREATED" or (target == "KEYSPACE" and change != "DROPPED"):
         return None

@@ -23,14 +23,14 @@ class StatementRegistry:
     `all_with` and `each` also return statements that were not added: copies, unpickled statements,
     and those of clusters that were shut down, which may be executed with this cluster, too.
 
-    :param others_codecs: returns the codec registries of other clusters that are open, whose
-        statements are left out.
+    :param other_homes: returns the `home` of each other cluster that is open. Their statements are
+        left out.
     """
 
-    __slots__ = ("_by_id", "_others", "_others_codecs")
+    __slots__ = ("_by_id", "_other_homes", "_others")
 
-    def __init__(self, others_codecs: Callable[[], Collection[object]] = tuple) -> None:
-        self._others_codecs = others_codecs
+    def __init__(self, other_homes: Callable[[], Collection[object]] = tuple) -> None:
+        self._other_homes = other_homes
         self._by_id: weakref.WeakValueDictionary[bytes, PreparedStatement] = (
             weakref.WeakValueDictionary()
         )
@@ -100,14 +100,10 @@ class StatementRegistry:
     def _not_added(self) -> list[PreparedStatement]:
         """Return statements that may be executed with this cluster; some may have been added."""
         statements = existing_statements()
-        others_codecs = {id(codecs) for codecs in self._others_codecs()}
-        if not others_codecs:
+        other_homes = self._other_homes()
+        if not other_homes:
             return statements
-        return [
-            prepared
-            for prepared in statements
-            if prepared.codecs is None or id(prepared.codecs.parent) not in others_codecs
-        ]
+        return [prepared for prepared in statements if prepared._home not in other_homes]
 
     def _references(self) -> list[weakref.ref[PreparedStatement]]:
         # Copy the references, because statements may be added and freed during the iteration, also

@@ -1,15 +1,18 @@
-"""Prepares a statement again on a host that has forgotten it.
+"""Prepares statements again on a host that does not know them.
 
-This is a step of the request that executes the statement.
+This is a step of the request that executes the statements. Requests that need the same statement on
+the same connection share one PREPARE.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Iterable, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from cassandra._error_copies import copy_of
 from cassandra.engine.connection import read_answer
 from cassandra.engine.failures import as_exception
 from cassandra.engine.keyspace_gate import hold
@@ -25,7 +28,7 @@ from cassandra.errors import (
 from cassandra.protocol.messages.errors import ErrorMessage, ServerError
 from cassandra.protocol.opcodes import PREPARE
 from cassandra.query.keyspace_texts import names_its_keyspace
-from cassandra.query.prepared import index_by_id
+from cassandra.query.prepared import index_by_id, is_unknown
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
@@ -38,23 +41,21 @@ if TYPE_CHECKING:
 
 # Errors of a host that may be overloaded or starting. Other hosts can prepare the statement.
 _ERRORS_OF_HOSTS = (RequestExecutionException, ServerError)
+# The number of statements of a batch that are prepared again concurrently.
+PARALLEL_PREPARES = 16
 
 
 class Reprepare:
-    """A PREPARE of a forgotten statement, on the connection of the attempt that executes it.
+    """Prepares statements on the connection of the attempt that executes them.
 
-    After the response to the PREPARE, the request sends the attempt again.
+    These are the statement that the server has reported as unprepared, and those of its batch that
+    no server knows, so that the server need not report one after another. After the responses, the
+    request sends the attempt again.
+
+    :param prepared: the statement that the server has reported.
     """
 
-    __slots__ = (
-        "_change_count", "_previous_handle", "_stream", "attempt", "connection", "needs_keyspace",
-        "prepared", "request",
-    )  # fmt: skip
-
-    # The PREPARE may wait at the connection's keyspace gate, which reads these attributes (see
-    # `keyspace_gate.Held`). A PREPARE is not a USE, and it never needs a connection without a
-    # keyspace.
-    is_use = needs_none = False
+    __slots__ = ("_previous_handle", "_steps", "_unsent", "attempt", "connection", "request")
 
     def __init__(
         self,
@@ -65,15 +66,85 @@ class Reprepare:
     ) -> None:
         self.request = request
         self.attempt = attempt
-        self.prepared = prepared
         self.connection = connection
-        self._stream = -1  # the stream of the PREPARE; -1 if it does not wait for a response
-        # The request's `_retry_handle` before `go` replaced it by this object.
+        # The statements that are not being prepared yet. The PREPARE of one may renew others.
+        others = request.request_body.batched_statements()
+        unknown = (other for other in others if other is not prepared and is_unknown(other))
+        self._unsent = itertools.chain((prepared,), unknown)
+        self._steps: set[_Step] = set()  # the PREPAREs that are under way
+        # The request's `_retry_handle` before `start` replaced it by this object.
         self._previous_handle: Any = None
+
+    @property
+    def is_over(self) -> bool:
+        """True if the request has ended."""
+        return self.request.done
+
+    def start(self) -> None:
+        """Send the first PREPAREs."""
+        # When the request ends, it calls `cancel` of its `_retry_handle`, so store this object
+        # there. Keep the previous handle, because another attempt of the request may also be
+        # preparing or waiting for a retry.
+        self._previous_handle = self.request._retry_handle
+        self.request._retry_handle = self
+        for prepared in itertools.islice(self._unsent, PARALLEL_PREPARES):
+            step = _Step(self, prepared)
+            self._steps.add(step)
+            step.start()
+            if step not in self._steps:
+                return  # it has failed, and the request knows that
+
+    def cancel(self) -> None:
+        """Abandon the PREPAREs, because the request is over."""
+        self._abandon_steps()
+        if self._previous_handle is not None:
+            self._previous_handle.cancel()
+
+    def end(self) -> None:
+        """Abandon the PREPAREs, because one of them has failed. The caller tells the request."""
+        self._abandon_steps()
+        if self.request._retry_handle is self:  # break the reference cycle
+            self.request._retry_handle = self._previous_handle
+
+    def on_prepared(self, step: _Step) -> None:
+        """Send the next PREPARE; after the last response, send the attempt again."""
+        self._steps.discard(step)
+        for prepared in self._unsent:
+            next_step = _Step(self, prepared)
+            self._steps.add(next_step)
+            next_step.start()
+            return
+        if not self._steps:
+            # The server knows the statements again, so execute them.
+            self.end()
+            self.request.resend(self.attempt)
+
+    def _abandon_steps(self) -> None:
+        steps, self._steps = self._steps, set()
+        for step in steps:
+            step.abandon()
+
+
+class _Step:
+    """The preparation of one statement for a `Reprepare`.
+
+    The PREPARE may wait at the connection's keyspace gate, which calls the methods of
+    `keyspace_gate.Held`.
+    """
+
+    __slots__ = ("_owner", "_sent", "needs_keyspace", "prepared")
+
+    # A PREPARE is not a USE, and it never needs a connection without a keyspace.
+    is_use = needs_none = False
+
+    def __init__(self, owner: Reprepare, prepared: PreparedStatement) -> None:
+        self._owner = owner
+        self.prepared = prepared
+        self._sent: _SharedPrepare | None = None  # the PREPARE whose response this step awaits
         # True if the PREPARE depends on the connection's keyspace. In protocol version 5, the
         # PREPARE contains the keyspace itself.
         self.needs_keyspace = (
-            connection.version < 5
+            owner.connection.version < 5
             and prepared.keyspace is not None
             and not names_its_keyspace(prepared.query_string)
         )
@@ -85,15 +156,15 @@ class Reprepare:
 
     @property
     def is_over(self) -> bool:
-        """True if the request has ended."""
-        return self.request.done
+        """True if the request has ended, or another step of it has failed."""
+        return self._owner.is_over or self not in self._owner._steps
 
     def start(self) -> None:
         """Send the PREPARE when the connection is in the statement's keyspace.
 
         If the connection is in another keyspace, the PREPARE waits at the keyspace gate.
         """
-        connection = self.connection
+        connection, request = self._owner.connection, self._owner.request
         if not self.needs_keyspace or (
             connection.gate is None and connection.keyspace == self.keyspace
         ):
@@ -101,7 +172,7 @@ class Reprepare:
         elif connection.is_control_connection:
             # All sessions share the control connection, so it must not be switched to another
             # keyspace.
-            self.request.fail(
+            self.refuse(
                 InvalidRequest(
                     "the control connection, which all sessions share, is in the keyspace "
                     f"{connection.keyspace!r}: {query_head(self.prepared.query_string)} cannot be "
@@ -109,94 +180,153 @@ class Reprepare:
                 )
             )
         else:
-            hold(self.request.session, connection, self)
+            hold(request.session, connection, self)
 
     def go(self) -> None:
-        """Send the PREPARE."""
-        prepared = self.prepared
-        body = prepare_body(prepared.query_string, prepared.keyspace, self.connection.version)
-        self._change_count = self.request.session.core.preparer.changes.total
+        """Send the PREPARE, or wait for the response to one that another request has sent."""
         try:
-            self._stream = self.connection.send(self, PREPARE, 0, body)
+            self._sent = _SharedPrepare.join(self)
         except ConnectionException as error:
-            self.request.on_reprepare_failed(self.attempt, error)
-            return
-        # When the request ends, it calls `cancel` of its `_retry_handle`, so store this object
-        # there. Keep the previous handle, because another attempt of the request may also be
-        # preparing or waiting for a retry.
-        self._previous_handle = self.request._retry_handle
-        self.request._retry_handle = self
+            self.on_lost(error)
 
-    def cancel(self) -> None:
-        """Abandon the PREPARE, because the request is over."""
-        if self._stream >= 0:
-            self.connection.abandon(self._stream, self)
-            self._stream = -1
-        if self._previous_handle is not None:
-            self._previous_handle.cancel()
+    def abandon(self) -> None:
+        """Do not wait for the response."""
+        if self._sent is not None:
+            self._sent.leave(self)
+            self._sent = None
 
     def refuse(self, error: Exception) -> None:
         """End the request, because the USE for the statement's keyspace has failed."""
-        self.request.fail(error)
+        if not self.is_over:
+            self._owner.end()
+            self._owner.request.fail(error)
 
     def leave(self, error: Exception) -> None:
         """Let the request use another connection, because this connection takes no requests."""
-        self.request.on_not_sent(self.attempt, error)
+        if not self.is_over:
+            self._owner.end()
+            self._owner.request.on_not_sent(self._owner.attempt, error)
 
-    def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
+    def on_lost(self, error: Exception) -> None:
+        """Let the request use another host, because this one did not prepare the statement."""
+        self._owner.end()
+        self._owner.request.on_reprepare_failed(self._owner.attempt, error)
+
+    def on_response(self, change_count: int, opcode: int, flags: int, body: bytes) -> None:
         """Update the statement from the response to the PREPARE.
 
-        Then let the request send its attempt again.
+        :param change_count: the number of schema changes before the PREPARE was sent.
         """
-        self._stream = -1
-        request = self.request
-        if request._retry_handle is self:  # break the reference cycle
-            request._retry_handle = self._previous_handle
-        if request.done:
+        self._sent = None
+        if self.is_over:
             return
+        request = self._owner.request
+        preparer = request.session.core.preparer
         try:
             # If the server cannot prepare the statement, or the statement's columns no longer fit,
             # the request fails.
-            response = read_answer(connection, PREPARE, None, opcode, flags, body)
+            response = read_answer(self._owner.connection, PREPARE, None, opcode, flags, body)
             if isinstance(response, ErrorMessage):
                 error = response.to_exception()
                 if isinstance(error, _ERRORS_OF_HOSTS):
-                    request.on_reprepare_failed(self.attempt, error)
+                    self.on_lost(error)
                     return
                 raise error
-            core = request.session.core
-            if core.preparer.changes.have_affected(self.prepared, since=self._change_count):
+            if preparer.changes.have_affected(self.prepared, since=change_count):
                 # The response may describe types that the table does not have any more. So ask
                 # again: the server answers what it knows now.
                 self.start()
                 return
-            renewed = take_over(
-                self.prepared,
-                response,
-                core.random,
-                core.preparer.all_with,
-                core.user_types,
-                core.preparer.key_of(response),
-            )
-            # If the bind columns have changed, convert the values that are already bound.
-            if core.preparer.changes.have_affected(self.prepared, since=self._change_count):
-                # On the thread of a worker, this was not atomic: the first loop has noted a change
-                # meanwhile, and may have replaced the id before it was set above.
-                revoke_id(self.prepared, core.random)
-            if renewed is not None:
-                core.preparer.revoke_strangers(response.query_id)
-                request.request_body.rebind(renewed)
-            else:
-                core.preparer.renew_like(self.prepared, response, self._change_count)
+            self._take_over(response, change_count)
         except BaseException as error:
+            self._owner.end()
             request.fail(as_exception(error))
             return
-        # The server knows the statement again, so execute it.
-        request.resend(self.attempt)
+        self._owner.on_prepared(self)
+
+    def _take_over(self, response: Any, change_count: int) -> None:
+        """Update the statement. If its columns have changed, convert the values that are bound."""
+        request = self._owner.request
+        core = request.session.core
+        renewed = take_over(
+            self.prepared,
+            response,
+            core.random,
+            core.preparer.all_with,
+            core.user_types,
+            core.preparer.key_of(response),
+        )
+        if core.preparer.changes.have_affected(self.prepared, since=change_count):
+            # On the thread of a worker, this was not atomic: the first loop has noted a change
+            # meanwhile, and may have replaced the id before it was set above.
+            revoke_id(self.prepared, core.random)
+        if renewed is not None:
+            core.preparer.revoke_strangers(response.query_id)
+            request.request_body.rebind(renewed)
+        else:
+            core.preparer.renew_like(self.prepared, response, change_count)
+
+
+class _SharedPrepare:
+    """A PREPARE, and all steps that await its response.
+
+    After a change of a type, all requests in flight may need the same statement at once.
+    """
+
+    __slots__ = ("_change_count", "_connection", "_key", "_steps", "_stream", "needs_keyspace")
+
+    def __init__(self, first: _Step, change_count: int) -> None:
+        self._connection = first._owner.connection
+        self._key = (first.prepared.query_string, first.prepared.keyspace)
+        self._change_count = change_count
+        self._steps = {first: None}  # in the order in which they came
+        self.needs_keyspace = first.needs_keyspace
+        body = prepare_body(*self._key, self._connection.version)
+        self._stream = self._connection.send(self, PREPARE, 0, body)
+        self._connection.prepares[self._key] = self
+
+    @classmethod
+    def join(cls, step: _Step) -> _SharedPrepare:
+        """Return the PREPARE of the step's statement that is under way; else send one.
+
+        :raises ConnectionException: if the connection cannot send it.
+        """
+        change_count = step._owner.request.session.core.preparer.changes.total
+        prepares = step._owner.connection.prepares
+        shared: _SharedPrepare | None = prepares.get(
+            (step.prepared.query_string, step.prepared.keyspace)
+        )
+        # The response to an earlier PREPARE may be older than a schema change.
+        if shared is None or shared._change_count != change_count:
+            return cls(step, change_count)
+        shared._steps[step] = None
+        return shared
+
+    def leave(self, step: _Step) -> None:
+        """Do not call `step` any more. If no step is left, nobody awaits the response."""
+        if step in self._steps:
+            del self._steps[step]
+            if not self._steps:
+                self._forget()
+                self._connection.abandon(self._stream, self)
+
+    def _forget(self) -> None:
+        """Let no further step join."""
+        if self._connection.prepares.get(self._key) is self:
+            del self._connection.prepares[self._key]
+
+    def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
+        self._forget()
+        steps, self._steps = self._steps, {}
+        for step in steps:
+            step.on_response(self._change_count, opcode, flags, body)
 
     def on_connection_lost(self, connection: Connection, error: Exception) -> None:
-        self._stream = -1
-        self.request.on_reprepare_failed(self.attempt, error)
+        self._forget()
+        steps, self._steps = self._steps, {}
+        for step in steps:
+            if not step.is_over:
+                step.on_lost(copy_of(error))
 
 
 def _check_table(prepared: PreparedStatement, response: Any) -> None:

@@ -36,6 +36,11 @@ _FAMILIES = {
     **{name: name for name in ("boolean", "uuid", "timestamp", "date", "time", "duration")},
 }
 
+# Encoders of these types take different values for the same bytes: a float is rounded, and an
+# address may be written in several ways. So only the types on the right, which drop at least as
+# much, are known to have the value that the application has bound.
+_LOSSY = {"float32": ("float32",), "float64": ("float64", "float32"), "inet": ("inet",)}
+
 # With these types, the elements, keys and values of any collection are read as bytes, without
 # decoding them.
 _RAW_LIST = ListType.apply_parameters((BytesType,))
@@ -62,6 +67,7 @@ def has_same_values(old: Any, new: Any) -> bool:
     """Return True if type `new` can have values that are equal to values of type `old`.
 
     For example, an int may be a value of double, but not of timestamp: a timestamp is not a number.
+    A float is not a value of double: the application may have bound 0.1, which was rounded.
     """
     old, new = _unwrapped(old), _unwrapped(new)
     if is_readable_as(old, new):
@@ -76,6 +82,8 @@ def has_same_values(old: Any, new: Any) -> bool:
         )
     kind = _kind(old)
     if kind is None or kind != _kind(new):
+        return False
+    if new._factory not in _LOSSY.get(old._factory, (new._factory,)):
         return False
     if kind == "tuple":
         if len(old.subtypes) > len(new.subtypes):

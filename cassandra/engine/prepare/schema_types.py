@@ -6,12 +6,13 @@ statement is used after a change, its markers are compared with the columns that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._patterns import pattern
 from cassandra.cqltypes.parse import strip_frozen
 from cassandra.engine.prepare.rebind import user_types_of
+from cassandra.protocol.marker_names import usual_name
 
 if TYPE_CHECKING:
     from cassandra.cqltypes.udt import UserType
@@ -30,6 +31,17 @@ def is_of_clause(marker: ColumnMetadata) -> bool:
     return marker.name.startswith("[")
 
 
+def is_of_function(marker: ColumnMetadata) -> bool:
+    """Return True for a marker that is an argument of a user-defined function.
+
+    Cassandra calls it "arg0(ks.f)", with the keyspace of the function. The keyspace of the marker
+    is that of the table.
+
+    :param marker: the bind marker.
+    """
+    return marker.name.endswith(")") and "(system." not in marker.name
+
+
 def column_of(metadata: Metadata, marker: ColumnMetadata) -> SchemaColumn | None:
     """Return the column of the schema that a bind marker is named after; None if it is not known.
 
@@ -39,7 +51,10 @@ def column_of(metadata: Metadata, marker: ColumnMetadata) -> SchemaColumn | None
     if keyspace is None:
         return None
     table: Any = keyspace.tables.get(marker.table_name) or keyspace.views.get(marker.table_name)
-    return table.columns.get(marker.name) if table is not None else None
+    if table is None:
+        return None
+    columns: Mapping[str, SchemaColumn] = table.columns
+    return columns.get(marker.name) or columns.get(usual_name(marker.name))
 
 
 def has_types_of_schema(metadata: Metadata, markers: Sequence[ColumnMetadata]) -> bool:

@@ -40,7 +40,6 @@ from cassandra.query.recently_used import RecentlyUsed
 from cassandra.query.statement import query_head
 
 if TYPE_CHECKING:
-    from cassandra.codecs.registry import CodecRegistry
     from cassandra.engine.background import Spawn
     from cassandra.engine.connection import Connection
     from cassandra.engine.control.internal_queries import Send as InternalSend
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from cassandra.metadata.host import Host
     from cassandra.policies.balancing import LoadBalancingPolicy
     from cassandra.policies.retry import RetryPolicy
-    from cassandra.protocol.column_specs import UserTypes
+    from cassandra.protocol.column_specs import ColumnMetadata, UserTypes
     from cassandra.protocol.messages.results import ResultMessage
 
 # The statements that were prepared for CQL strings, by (keyspace, CQL).
@@ -134,7 +133,14 @@ class Preparer:
         self._send = send
         # The tasks that several callers may share, by their key; see `_run_shared`.
         self._running: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
-        self._registry = StatementRegistry(self._others_codecs)  # all statements in use
+        self._registry = StatementRegistry(self._other_homes)  # all statements in use
+        self.home = object()
+        """Identifies the cluster; see `PreparedStatement.claim`."""
+        # For statements of other clusters: their bind columns when they were copied, and the copies
+        # that this cluster executes.
+        self._adopted: weakref.WeakKeyDictionary[
+            PreparedStatement, tuple[Sequence[ColumnMetadata], PreparedStatement]
+        ] = weakref.WeakKeyDictionary()
         _preparers[_next_number()] = self
         add_schema_reader(self)
         self.changes = SchemaChanges()
@@ -187,6 +193,27 @@ class Preparer:
         else:
             self._update_all_with(response, earlier)
         return prepared
+
+    def own_statement(self, prepared: PreparedStatement) -> PreparedStatement:
+        """Return the statement that this cluster executes instead of another cluster's.
+
+        Any thread may call this.
+
+        :param prepared: a statement of any cluster; one of no cluster belongs to this cluster from
+            now on.
+        :returns: `prepared` if it belongs to this cluster, else a copy that does. The copy has an
+            id that no server has, so that this cluster's types are compared with those of
+            `prepared` before it is executed.
+        """
+        if prepared._home is self.home or prepared.claim(self.home):
+            return prepared
+        columns = prepared.column_metadata
+        copied_columns, own = self._adopted.get(prepared, (None, prepared))
+        if copied_columns is not columns:  # it binds values for other types since then
+            own = prepared.copy_for(self.home)
+            revoke_id(own)
+            self._adopted[prepared] = columns, own
+        return own
 
     def has_types_of(self, statement: PreparedStatement) -> bool | None:
         """Return True if the schema is known to have the types of an unpickled statement.
@@ -269,13 +296,11 @@ class Preparer:
         :param response: the server's response to its PREPARE.
         :param change_count: the number of schema changes before the PREPARE was sent.
         """
-        if self._others_codecs():
-            return  # an unpickled statement may belong to another cluster, with other types
         columns, key = response.bind_metadata, self.key_of(response)
         for statement in statements_made_with(response.query_id):
             if (
                 statement.query_id != response.query_id
-                and self._may_be_own(statement)
+                and self._is_own(statement)
                 and statement.keyspace == prepared.keyspace
                 and not changes_of(statement.column_metadata, columns)
                 and has_key(statement, key)
@@ -286,22 +311,21 @@ class Preparer:
                     revoke_id(statement)
 
     def _may_be_own(self, statement: PreparedStatement) -> bool:
-        """Return True if a statement is own, or was unpickled, and may be used with any cluster."""
-        return statement.codecs is None or self._is_own(statement)
+        """Return True if a statement is own, or belongs to no cluster yet."""
+        return statement._home is None or self._is_own(statement)
 
     def _is_own(self, prepared: PreparedStatement) -> bool:
-        """Return True if a session of this cluster has prepared a statement or its original."""
-        own_codecs = _codecs_of_cluster(prepared)
-        return any(_codecs_of_cluster(session) is own_codecs for session in self._sessions)
+        """Return True if a statement belongs to this cluster."""
+        return prepared._home is self.home
 
-    def _others_codecs(self) -> list[CodecRegistry]:
-        """Return the codec registries of the other clusters that are open."""
+    def _other_homes(self) -> list[object]:
+        """Return the `home` of each other cluster that is open."""
         return [
-            codecs
+            preparer.home
             for reference in _preparers.valuerefs()
-            if (preparer := reference()) is not None and preparer is not self
-            for session in list(preparer._sessions)[:1]
-            if (codecs := _codecs_of_cluster(session)) is not None
+            if (preparer := reference()) is not None
+            and preparer is not self
+            and any(True for _ in preparer._sessions)
         ]
 
     async def prepare_text(
@@ -416,6 +440,7 @@ class Preparer:
             column_encryption_policy=policy,
             codecs=session.codecs,
         )
+        prepared.claim(self.home)
         if not getattr(policy, "deterministic", True):
             # The column encryption policy encrypts equal values to different bytes, so a row with
             # an encrypted key column could not be found by its key. Binding such a value must
@@ -504,7 +529,7 @@ class Preparer:
         try:
             response = await self._send_prepare(connection, prepared)
         except (DriverException, OSError, asyncio.TimeoutError) as error:
-            log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
+            _log_unprepared(prepared, connection, error)
             return
         # The table may have been created again. The host knows the id from now on, so it would not
         # report the statement as unprepared, but would misread values of the old types. While a
@@ -590,8 +615,8 @@ class Preparer:
         statements are prepared concurrently. Errors are ignored.
         """
         statements = list(statements)
-        remaining = iter([prepared for prepared in statements if self._is_own(prepared)])
-        strange_ids = {item.query_id for item in statements if not self._is_own(item)}
+        remaining = iter([prepared for prepared in statements if self._may_be_own(prepared)])
+        strange_ids = {item.query_id for item in statements if not self._may_be_own(item)}
         if strange_ids:
             await self.revoke_ids(lambda prepared: prepared.query_id in strange_ids)
 
@@ -625,19 +650,31 @@ class Preparer:
             try:
                 response = await self._send_prepare(connection, prepared)
             except (DriverException, OSError, asyncio.TimeoutError) as error:
-                log.debug("%s was not prepared on %s: %s", prepared, connection.endpoint, error)
+                _log_unprepared(prepared, connection, error)
                 if tries == MOST_RENEWAL_TRIES:
                     return False
                 continue
-            # If the server has another id, it has prepared the CQL in another keyspace: ignore the
-            # response.
             if response.query_id != query_id:
-                return False
+                return self._renew_revoked(prepared, response)
             # Another task may have given the statement another id in the meantime.
             if prepared.query_id == query_id:
                 self._update_all_with(response, self._registry.by_id(query_id) or prepared)
             return True
         return False
+
+    def _renew_revoked(self, prepared: PreparedStatement, response: Any) -> bool:
+        """Let a statement whose id was revoked bind values of new fields from now on.
+
+        Its id stays revoked: the types are compared again before the statement is executed.
+
+        :param response: a server's response to a PREPARE of the statement.
+        :returns: False if the server has prepared the CQL in another keyspace.
+        """
+        if not any(prepared is other for other in statements_made_with(response.query_id)):
+            return False
+        equal_statements = self._equals_of(prepared)
+        adopt_columns(equal_statements, response.bind_metadata, self._server.user_types)
+        return True
 
     async def prepare_all_on(self, host: Host) -> None:
         """Prepare all statements in use on `host`, which came up.
@@ -679,14 +716,6 @@ class Preparer:
         await asyncio.gather(*(prepare_some(session) for _ in range(PARALLEL_PREPARES)))
 
 
-def _codecs_of_cluster(owner: PreparedStatement | EngineSession) -> CodecRegistry | None:
-    """Return the codec registry of the cluster that has prepared a statement, or has a session.
-
-    :returns: None for an unpickled statement.
-    """
-    return owner.codecs.parent if owner.codecs is not None else None
-
-
 def _can_prepare_on(connection: Connection, prepared: PreparedStatement) -> bool:
     """Return True if the server would prepare the statement in the keyspace of the first PREPARE.
 
@@ -714,3 +743,10 @@ async def all_or_first_error(
         if isinstance(outcome, BaseException):
             raise outcome
     return outcomes  # type: ignore[return-value]
+
+
+def _log_unprepared(
+    prepared: PreparedStatement, connection: Connection, error: BaseException
+) -> None:
+    shown_query = query_head(prepared.query_string)
+    log.debug("%s was not prepared on %s: %s", shown_query, connection.endpoint, error)

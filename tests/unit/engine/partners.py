@@ -79,6 +79,7 @@ def fake_connection(address: str = "10.0.0.1", **attributes: Any) -> Any:
         keyspace=None,
         gate=None,
         ip_address=address,
+        prepares={},
         closed=False,
         close_error=None,
         is_draining=False,

@@ -875,7 +875,7 @@ async def test_a_use_is_sent_alone(gate: Gate) -> None:
         (5, responder(), True),
         (5, responder(names_keyspace=True), False),
         (5, responder(names_keyspace=True, is_use=True), True),
-        # A responder with `needs_keyspace` is a `Reprepare`, which sends a PREPARE.
+        # A responder with `needs_keyspace` is a PREPARE of `reprepare`.
         (5, SimpleNamespace(needs_keyspace=True), True),
         (4, SimpleNamespace(needs_keyspace=False), False),
         # A responder that does not belong to a request.

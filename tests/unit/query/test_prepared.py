@@ -21,6 +21,7 @@ from cassandra.protocol.column_specs import ColumnMetadata, ResultMetadata
 from cassandra.protocol.converted import ConvertedMetadata
 from cassandra.query import PreparedStatement
 from cassandra.query.settings import FETCH_SIZE_UNSET
+from tests.interrupted_locks import Interrupt, InterruptedLock, is_free
 
 AES256_KEY = b"k" * 32
 
@@ -332,3 +333,16 @@ def test_statements_are_found_by_the_id_that_they_had_at_first() -> None:
     gc.collect()
     assert list(prepared_module.statements_with(b"indexed")) == []
     assert b"indexed" not in prepared_module._references
+
+
+def test_a_signal_handler_leaves_the_lock_of_the_plans_free(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After a handler has interrupted `exchange_plan`, other threads can prepare statements."""
+    statement = prepared()
+    plan = statement.bind_plan
+    lock = InterruptedLock(prepared_module._planning)
+    monkeypatch.setattr(prepared_module, "_planning", lock)
+    with pytest.raises(Interrupt):
+        statement.exchange_plan(plan, plan)
+    assert is_free(lock)

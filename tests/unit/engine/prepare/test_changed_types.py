@@ -9,6 +9,7 @@ import asyncio
 import re
 import struct
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +19,7 @@ from cassandra.aio import Session
 from cassandra.cluster import Cluster
 from cassandra.cqltypes import Int32Type, ListType, UserType, UTF8Type
 from cassandra.engine.prepare.changed_types import LATER_CHECKS, ChangedTypes
+from cassandra.engine.request import MOST_PREPARES
 from cassandra.errors import BindColumnsChanged, ConnectionException
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.query import BatchStatement, PreparedStatement
@@ -453,6 +455,20 @@ async def test_after_alter_type_new_fields_can_be_bound() -> None:
             assert prepare_count(node) == prepares  # the statements were renewed once, before
 
 
+async def test_new_fields_can_be_bound_to_a_statement_whose_id_was_revoked() -> None:
+    """A node reports the type's table as changed, too, and its event may come first."""
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        prime_address(node, STREET)
+        async with connected(node, schema_metadata_enabled=False) as (_, session):
+            insert, copied = await session.prepare(INSERT), await session.prepare(INSERT)
+            copied.query_id = insert.query_id = b"no server's id"
+            await alter(session, node, STREET, CITY)
+            await session.execute(insert, (1, {"street": "s", "city": "c"}))
+            await session.execute(copied, (1, {"street": "s", "city": "c"}))
+            assert stored_values(node) == 2 * [udt_bytes("s", "c")]
+
+
 async def test_after_an_event_new_fields_can_be_bound() -> None:
     """After an event about another client's ALTER TYPE, new fields can be bound."""
     with FakeNode() as node:
@@ -466,7 +482,107 @@ async def test_after_an_event_new_fields_can_be_bound() -> None:
             await until_on_loop(lambda: prepare_count(node) > prepares)
             await until_on_loop(lambda: len(insert.column_metadata[1].type.fieldnames) == 2)
             await session.execute(insert, (1, ("s", "c")))
-            assert executed_values(node) == [udt_bytes("s", "c")]
+            assert stored_values(node) == [udt_bytes("s", "c")]
+
+
+@pytest.mark.parametrize("kind", ["prepared", "bound", "text", "batch"])
+async def test_fields_change_their_names_and_another_client_is_first(kind: str) -> None:
+    """Values are stored under the names of their fields at once after the event.
+
+    The node knows the id of the statement, because another client has prepared it, and would read
+    the value of each field as that of the other field.
+    """
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        prime_address(node, STREET, CITY)
+        async with connected(node, schema_event_refresh_window=3600) as (_, session):
+            insert = await session.prepare(INSERT)
+            values: Any = (1, {"street": "s", "city": "c"})
+            statement: Any = {
+                "prepared": insert,
+                "bound": insert.bind(values),
+                "text": INSERT,
+                "batch": BatchStatement().add(insert, values),
+            }[kind]
+            parameters = values if kind in ("prepared", "text") else None
+            await session.execute(INSERT, values)
+            query_id = insert.query_id
+            prime_address(node, CITY, STREET)
+            node.send_event("SCHEMA_CHANGE", "UPDATED", "TYPE", "ks", "address")
+            await until_on_loop(lambda: insert.query_id != query_id)
+            await session.execute(statement, parameters)
+            assert stored_values(node) == [udt_bytes("s", "c"), udt_bytes("c", "s")]
+
+
+async def prepare_inserts(node: FakeNode, session: Session, count: int) -> list[PreparedStatement]:
+    """Prepare different statements that use the type ks.address."""
+    columns: list[Any] = [("k", "int"), ("a", Udt("ks", "address", (STREET,)))]
+    queries = [f"{INSERT} USING TTL {ttl}" for ttl in range(count)]
+    for query in queries:
+        node.prime_prepare(query, columns, pk_indexes=[0])
+    return [await session.prepare(query) for query in queries]
+
+
+async def report_alter_type(node: FakeNode, statements: list[PreparedStatement]) -> None:
+    """Send the event about ks.address, and wait until no server knows the statements' ids."""
+    old_ids = {statement.query_id for statement in statements}
+    node.send_event("SCHEMA_CHANGE", "UPDATED", "TYPE", "ks", "address")
+    await until_on_loop(lambda: old_ids.isdisjoint(statement.query_id for statement in statements))
+
+
+async def test_requests_after_an_event_share_the_prepare_of_a_statement() -> None:
+    """All requests in flight need their statements at the same moment."""
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        async with connected(node, schema_event_refresh_window=3600) as (_, session):
+            statements = await prepare_inserts(node, session, 4)
+            await report_alter_type(node, statements)
+            before = prepare_count(node)
+            await asyncio.gather(
+                *(session.execute(item, (1, ("s",))) for item in statements for _ in range(5))
+            )
+            assert prepare_count(node) - before == len(statements)
+            assert stored_values(node) == 20 * [udt_bytes("s")]
+
+
+async def test_a_batch_after_an_event_prepares_all_its_statements_at_once() -> None:
+    """The server reports only one statement of a batch as unprepared."""
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        async with connected(node, schema_event_refresh_window=3600) as (_, session):
+            statements = await prepare_inserts(node, session, 40)
+            batch = BatchStatement()
+            for statement in statements:
+                batch.add(statement, (1, ("s",)))
+            # A statement of which the server has reported nothing is not prepared again.
+            node.prime_prepare("INSERT INTO ks.t2 (k) VALUES (?)", [("k", "int")], pk_indexes=[0])
+            batch.add(await session.prepare("INSERT INTO ks.t2 (k) VALUES (?)"), (1,))
+            await report_alter_type(node, statements)
+            before = prepare_count(node)
+            await session.execute(batch)
+            assert prepare_count(node) - before == len(statements)
+            assert node.count(Opcode.BATCH) == 2
+
+
+async def test_a_batch_succeeds_although_its_type_changes_again_and_again() -> None:
+    """An id that the driver has replaced does not count as forgotten by the server."""
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        async with connected(node, schema_event_refresh_window=3600) as (_, session):
+            statements = await prepare_inserts(node, session, 60)
+            batch = BatchStatement()
+            for statement in statements:
+                batch.add(statement, (1, ("s",)))
+            await report_alter_type(node, statements)
+            executing = asyncio.ensure_future(session.execute(batch))
+
+            def has_received(requests: int) -> bool:
+                return len(node.requests) >= requests or executing.done()
+
+            for _ in range(2 * MOST_PREPARES):
+                await until_on_loop(partial(has_received, len(node.requests) + 20))
+                node.send_event("SCHEMA_CHANGE", "UPDATED", "TYPE", "ks", "address")
+            await executing
 
 
 async def test_a_table_is_created_again_with_another_type_and_another_client_is_first() -> None:
@@ -501,6 +617,40 @@ async def test_a_table_is_created_again_with_another_type_and_another_client_is_
             with pytest.raises(BindColumnsChanged):
                 await session.execute(equal_insert, (4, 16_777_217))
             assert len(stored_values(node)) == 5
+
+
+@pytest.mark.parametrize("is_own", [True, False], ids=["own DDL", "event"])
+@pytest.mark.parametrize("is_keyspace", [True, False], ids=["keyspace", "function"])
+async def test_a_function_is_created_again_with_another_argument(
+    is_own: bool, is_keyspace: bool
+) -> None:
+    """Arguments are bound for the new function, even if another client has prepared the CQL first.
+
+    The function may be in another keyspace, which may be dropped with it. A marker that is no
+    argument of a function does not depend on functions.
+    """
+    query = "INSERT INTO ks.t (k, a) VALUES (?, fn.f(?))"
+    changed: Any = ("KEYSPACE", "fn") if is_keyspace else ("FUNCTION", "fn", "f", ["int"])
+    with FakeNode() as node:
+        node.schema = schema("ks")
+        node.prime_prepare(query, [("k", "int"), ("arg0(fn.f)", "int")], pk_indexes=[0])
+        node.prime_prepare(INSERT, [("k", "int"), ("a", "int")], pk_indexes=[0])
+        async with connected(node) as (_, session):
+            insert, other = await session.prepare(query), await session.prepare(INSERT)
+            # The node answers the PREPARE of another client. It has not forgotten the statement.
+            node.prime_prepare(query, [("k", "int"), ("arg0(fn.f)", "float")], pk_indexes=[0])
+            query_id, other_id = insert.query_id, other.query_id
+            for change in ("DROPPED", "CREATED"):
+                if is_own:
+                    ddl = f"{change} {changed[0]} fn"
+                    node.prime(ddl, schema_change(change, *changed))
+                    await session.execute(ddl)
+                else:
+                    node.send_event("SCHEMA_CHANGE", change, *changed)
+            await until_on_loop(lambda: insert.query_id != query_id)
+            await session.execute(insert, (1, 7))
+            assert stored_values(node) == [struct.pack(">f", 7)]
+            assert other.query_id == other_id
 
 
 async def test_preparing_again_renews_the_earlier_statements() -> None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from cassandra.codecs.registry import CodecRegistry
 from cassandra.engine.prepare.registry import StatementRegistry
 from cassandra.query.prepared import PreparedStatement
 
@@ -60,11 +59,11 @@ def test_statements_of_other_open_clusters_are_left_out(
     existing: list[PreparedStatement],
 ) -> None:
     """They may have other types there, and each costs a round trip if it is prepared again."""
-    cluster_codecs = [CodecRegistry(), CodecRegistry(), CodecRegistry()]
+    homes = [object(), object(), object()]
     statements = [new_statement(b"a") for _ in range(4)]
-    for statement, codecs in zip(statements, cluster_codecs, strict=False):
-        statement.codecs = CodecRegistry(codecs)
-    registry = StatementRegistry(lambda: [cluster_codecs[1]])
+    for statement, home in zip(statements, homes, strict=False):
+        statement.claim(home)
+    registry = StatementRegistry(lambda: [homes[1]])
     registry.add(statements[0])
     existing += statements
     assert list(registry.each()) == [statements[0], *statements[2:]]

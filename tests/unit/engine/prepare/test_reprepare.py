@@ -100,7 +100,7 @@ class RecordingRequest:
 
     def __init__(self) -> None:
         self.calls: list[Any] = []
-        self.request_body = SimpleNamespace()
+        self.request_body = SimpleNamespace(batched_statements=list)
 
     def resend(self, attempt: Any) -> None:
         self.calls.append(("resend", attempt))
@@ -130,12 +130,19 @@ def reprepare_step(**attributes: Any) -> tuple[RecordingRequest, PreparedStateme
     return request, statement, step, connection
 
 
+def respond(connection: Any, opcode: int, body: bytes) -> None:
+    """Let the connection's last request get a response."""
+    connection.sent[-1][0].on_response(connection, opcode, 0, body)
+
+
 def test_after_the_prepare_the_request_is_sent_again() -> None:
     """`Reprepare` sends a PREPARE, adopts the id from its response, and sends the request again."""
     request, statement, step, connection = reprepare_step()
     step.start()
-    assert connection.sent == [(step, PREPARE, 0, int32(len(SELECT)) + SELECT.encode())]
-    step.on_response(connection, RESULT, 0, prepare_answer())
+    assert [sent[1:] for sent in connection.sent] == [
+        (PREPARE, 0, int32(len(SELECT)) + SELECT.encode())
+    ]
+    respond(connection, RESULT, prepare_answer())
     assert statement.query_id == b"new"
     assert request.calls == [("resend", "attempt")]
 
@@ -148,7 +155,7 @@ def test_a_statement_is_found_by_its_new_id() -> None:
     _, statement, step, connection = reprepare_step()
     prepared_module.remember(statement)
     step.start()
-    step.on_response(connection, RESULT, 0, prepare_answer())
+    respond(connection, RESULT, prepare_answer())
     assert statement in prepared_module.statements_with(b"new")
     assert statement not in prepared_module.statements_with(b"old")
     assert statement in prepared_module.statements_made_with(b"old")
@@ -166,10 +173,10 @@ def test_a_change_of_the_table_meanwhile_repeats_the_prepare(
     preparer = request.session.core.preparer
     changes = SchemaChanges().with_change(lambda prepared: prepared is statement)
     monkeypatch.setattr(preparer, "changes", changes)
-    step.on_response(connection, RESULT, 0, prepare_answer())
+    respond(connection, RESULT, prepare_answer())
     assert (len(connection.sent), request.calls) == (2, [])
     monkeypatch.setattr(preparer, "changes", changes.with_change(lambda prepared: False))
-    step.on_response(connection, RESULT, 0, prepare_answer())
+    respond(connection, RESULT, prepare_answer())
     assert (len(connection.sent), request.calls) == (2, [("resend", "attempt")])
 
 
@@ -180,14 +187,16 @@ def test_an_error_of_the_prepare_fails_the_request() -> None:
     """
     request, statement, step, connection = reprepare_step()
     invalid = 0x2200  # the protocol's code of this error
-    step.on_response(connection, ERROR, 0, int32(invalid) + string("no such table"))
+    step.start()
+    respond(connection, ERROR, int32(invalid) + string("no such table"))
     assert request.calls == [InvalidRequest]
     assert statement.query_id == b"old"
 
 
 def test_an_unexpected_answer_closes_the_connection() -> None:
     request, _, step, connection = reprepare_step()
-    step.on_response(connection, READY, 0, b"")
+    step.start()
+    respond(connection, READY, b"")
     assert request.calls == [ProtocolError]
     assert connection.closed
 
@@ -204,8 +213,12 @@ def test_if_the_connection_is_lost_the_next_host_is_tried() -> None:
 
     request, _, step, connection = reprepare_step(send=send)
     step.start()
-    step.on_connection_lost(connection, error)
-    assert request.calls == [("attempt", error)] * 2
+    assert request.calls == [("attempt", error)]
+    request, _, step, connection = reprepare_step()
+    step.start()
+    connection.sent[0][0].on_connection_lost(connection, error)
+    assert [(attempt, str(lost)) for attempt, lost in request.calls] == [("attempt", "lost")]
+    assert (request._retry_handle, connection.prepares) == (None, {})
 
 
 @pytest.mark.parametrize(
@@ -251,11 +264,65 @@ def test_the_answer_is_ignored_if_the_request_has_ended() -> None:
     The request may time out, for example. It is not sent, and the statement keeps its old id.
     """
     request, statement, step, connection = reprepare_step()
+    step.start()
     # `done` is True when the request has ended, here as if it had timed out.
     request.done = True
-    step.on_response(connection, RESULT, 0, prepare_answer())
+    respond(connection, RESULT, prepare_answer())
     assert request.calls == []
     assert statement.query_id == b"old"
+
+
+def requests_of_one_statement(count: int) -> tuple[list[RecordingRequest], list[Reprepare], Any]:
+    """Return requests with equal statements, their steps, and their connection."""
+    first, _, step, connection = reprepare_step(abandoned=[])
+    connection.abandon = lambda stream, responder: connection.abandoned.append(responder)
+    connection.send = lambda *what: connection.sent.append(what) or len(connection.sent)
+    requests, steps = [first], [step]
+    for _ in range(count - 1):
+        requests.append(RecordingRequest())
+        steps.append(Reprepare(requests[-1], "attempt", select_statement(), connection))  # type: ignore[arg-type]
+    for step in steps:
+        step.start()
+    return requests, steps, connection
+
+
+def test_requests_share_the_prepare_of_a_statement() -> None:
+    """One that gives up leaves the PREPARE to the others, in whose order they are sent again."""
+    requests, steps, connection = requests_of_one_statement(3)
+    requests[0].done = True
+    steps[0].cancel()
+    assert (len(connection.sent), connection.abandoned) == (1, [])
+    respond(connection, RESULT, prepare_answer())
+    assert [request.calls for request in requests] == [[], *[[("resend", "attempt")]] * 2]
+    assert connection.prepares == {}
+
+
+def test_a_shared_prepare_is_abandoned_when_no_request_awaits_it() -> None:
+    _, steps, connection = requests_of_one_statement(2)
+    responder = connection.sent[0][0]
+    for step in steps:
+        assert connection.abandoned == []
+        step.cancel()
+    assert (connection.abandoned, connection.prepares) == ([responder], {})
+
+
+def test_each_request_gets_its_own_error_of_a_shared_prepare() -> None:
+    """A traceback, a context and notes belong to one caller."""
+    requests, _, connection = requests_of_one_statement(2)
+    connection.sent[0][0].on_connection_lost(connection, ConnectionException("lost"))
+    (_, first), (_, second) = (call for request in requests for call in request.calls)
+    assert first is not second
+
+
+def test_no_request_joins_a_prepare_that_is_older_than_a_schema_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    requests, _, connection = requests_of_one_statement(1)
+    changes = SchemaChanges().with_change(lambda prepared: True)
+    monkeypatch.setattr(requests[0].session.core.preparer, "changes", changes)
+    second = RecordingRequest()
+    Reprepare(second, "attempt", select_statement(), connection).start()  # type: ignore[arg-type]
+    assert len(connection.sent) == 2
 
 
 WRITE = "INSERT INTO t (k, v) VALUES (?, ?)"
@@ -377,8 +444,8 @@ async def test_a_batch_of_unpickled_statements_is_prepared_once(
 ) -> None:
     """Each statement was unpickled on its own, so none has an id that servers know.
 
-    With a second cluster, a statement may be executed there, too, where its table may have other
-    types.
+    The same holds if a second cluster is open: the statements belong to the first that executes
+    them.
     """
     # Leave out the clusters and statements of other tests that were not freed yet.
     monkeypatch.setattr(statements_module, "_preparers", weakref.WeakValueDictionary())
@@ -404,7 +471,7 @@ async def test_a_batch_of_unpickled_statements_is_prepared_once(
             node.forget_requests()
             await session.execute(batch)
             opcodes = [request.opcode for request in node.requests]
-            assert opcodes.count(Opcode.PREPARE) == (5 if has_other_cluster else 1)
-            assert opcodes.count(Opcode.BATCH) == 1 + opcodes.count(Opcode.PREPARE)
+            assert opcodes.count(Opcode.PREPARE) == 1
+            assert opcodes.count(Opcode.BATCH) == 2
             values = [statement.values for statement in node.requests[-1].statements]
             assert values == [[int32(number)] for number in range(5)]

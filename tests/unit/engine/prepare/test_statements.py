@@ -1,6 +1,6 @@
 """`Preparer`: callers that prepare the same statement at the same time share one PREPARE.
 
-The tests use no socket.
+Most tests use no socket. The tests of several clusters use fake nodes.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
+import struct
 import weakref
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,6 @@ from typing import Any
 import pytest
 
 import cassandra.query.prepared as prepared_module
-from cassandra.codecs.registry import CodecRegistry
 from cassandra.cqltypes import Int32Type, UserType, UUIDType
 from cassandra.engine.prepare.changes import LATEST_CHANGES
 from cassandra.engine.prepare.statements import LEFT_OUT_AT_ONCE, PARALLEL_PREPARES, Preparer
@@ -25,12 +25,17 @@ from cassandra.errors import (
     DriverException,
     OperationTimedOut,
 )
+from cassandra.marshal import int32_pack
 from cassandra.metadata.cluster_metadata import Metadata
 from cassandra.metadata.host import Host
 from cassandra.policies.balancing import HostDistance
 from cassandra.protocol.column_specs import ColumnMetadata
+from cassandra.query import BatchStatement
 from cassandra.query.prepared import PreparedStatement, remember
 from cassandra.query.recently_used import RecentlyUsed
+from cassandra.query.statement import query_head
+from cassandra.testing.fake import FakeNode, Opcode, Udt
+from tests.unit.engine.faults import connected
 from tests.unit.engine.partners import (
     engine_settings,
     fake_connection,
@@ -605,8 +610,6 @@ async def test_each_statement_with_an_id_is_compared() -> None:
 async def test_statements_of_another_cluster_do_not_get_the_fields_of_this_one() -> None:
     """The same type may have other fields there. The next execution prepares such a statement."""
     harness = PreparerHarness(prepare_on_all_hosts=False)
-    own_codecs, strange_codecs = CodecRegistry(CodecRegistry()), CodecRegistry(CodecRegistry())
-    harness.session.codecs = own_codecs
     shorter, longer = (
         UserType.make_udt_class("ks", "place", names, [Int32Type] * len(names))
         for names in ("a", "ab")
@@ -614,9 +617,8 @@ async def test_statements_of_another_cluster_do_not_get_the_fields_of_this_one()
     harness.markers = [ColumnMetadata("ks", "t", "k", shorter)]
     own = await harness.prepare()
     own_copy = copy.copy(own)
-    strange = PreparedStatement(
-        harness.markers, b"id", [0], READ, "ks", 5, None, None, codecs=strange_codecs
-    )
+    strange = PreparedStatement(harness.markers, b"id", [0], READ, "ks", 5, None, None)
+    strange.claim(object())
     remember(strange)
     harness.markers = [ColumnMetadata("ks", "t", "k", longer)]
     await harness.preparer.renew([own])
@@ -668,4 +670,80 @@ async def test_positions_without_a_column_are_ignored(caplog: pytest.LogCaptureF
     harness.key = [1]
     await harness.preparer.prepare_all_on(HOST_B)
     assert statement.routing_key_indexes == [0]
-    assert "cannot be routed by its new key" in caplog.text
+    assert f"{query_head(statement.query_string)} cannot be routed" in caplog.text
+
+
+@pytest.mark.parametrize("is_unpickled", [False, True])
+@pytest.mark.parametrize("is_batch", [False, True])
+async def test_a_statement_is_executed_in_two_clusters_with_other_types(
+    is_batch: bool, is_unpickled: bool
+) -> None:
+    """Each cluster gets the values in the types that its table has.
+
+    Both servers give the CQL the same id, and know it: other clients have prepared it. So neither
+    would report the statement as unprepared, and each would misread values of the other's type.
+    """
+    insert = "INSERT INTO ks.t (k, v) VALUES (?, ?)"
+    with FakeNode() as first, FakeNode() as second:
+        first.prime_prepare(insert, [("k", "int"), ("v", "int")], pk_indexes=[0])
+        second.prime_prepare(insert, [("k", "int"), ("v", "float")], pk_indexes=[0])
+        async with connected(first) as (_, session), connected(second) as (_, other_session):
+            prepared = await session.prepare(insert)
+            other = await other_session.prepare(insert)
+            assert other.query_id == prepared.query_id
+            statement = pickle.loads(pickle.dumps(prepared)) if is_unpickled else prepared
+            for _ in range(2):
+                for each in (session, other_session):
+                    if is_batch:
+                        await each.execute(BatchStatement().add(statement, (1, 7)))
+                    else:
+                        await each.execute(statement, (1, 7))
+            # Nor does the other cluster change what its own statements have.
+            await session.execute(prepared, (1, 7))
+            await other_session.execute(other, (1, 7))
+        for node, value in ((first, int32_pack(7)), (second, struct.pack(">f", 7))):
+            executed = [
+                item
+                for request in node.requests
+                for item in ([request] if request.opcode == Opcode.EXECUTE else request.statements)
+                if item.query is not None
+            ]
+            assert [item.values[1] for item in executed] == [value] * 3
+
+
+@pytest.mark.parametrize("second_fields", ["a", "ab"])
+async def test_a_statement_of_another_cluster_is_compared_once(second_fields: str) -> None:
+    """Only its first execution prepares it, also if a user-defined type has more fields there."""
+    with FakeNode() as first, FakeNode() as second:
+        for node, names in ((first, "a"), (second, second_fields)):
+            place = Udt("ks", "place", tuple((name, "int") for name in names))
+            node.prime_prepare(READ, [("k", place)], pk_indexes=[0])
+        async with connected(first) as (_, session), connected(second) as (_, other_session):
+            prepared = await session.prepare(READ)
+            for number in range(3):
+                await session.execute(prepared, ((number,),))
+                await other_session.execute(prepared, ((number,),))
+        assert first.count(Opcode.PREPARE) == second.count(Opcode.PREPARE) == 1
+        assert first.count(Opcode.EXECUTE) == 3
+        assert second.count(Opcode.EXECUTE) == 4  # the first had an id that no server knows
+
+
+async def test_a_statement_of_an_applications_class_is_executed_in_another_cluster() -> None:
+    """The copy for the other cluster does not call the constructor of the class."""
+
+    class Named(PreparedStatement):
+        __slots__ = ()
+
+        def __init__(self, original: PreparedStatement) -> None:
+            super().__init__(
+                original.column_metadata, original.query_id, [0], READ, None, 5, None, None
+            )
+
+    with FakeNode() as first, FakeNode() as second:
+        for node in (first, second):
+            node.prime_prepare(READ, [("k", "int")], pk_indexes=[0])
+        async with connected(first) as (_, session), connected(second) as (_, other_session):
+            statement = Named(await session.prepare(READ))
+            await session.execute(statement, (1,))
+            await other_session.execute(statement, (1,))
+        assert second.queries()[-1].values == [int32_pack(1)]
