@@ -34,11 +34,12 @@ from cassandra.bulk.bound_values import (
 )
 from cassandra.bulk.changed_numbers import CHECKED_TYPES, ChangedNumbers
 from cassandra.bulk.chunks import Chunk, Column, Position, slice_of
-from cassandra.bulk.fields import unknown_field, values_by_name, values_by_position
+from cassandra.bulk.fields import check_dates, unknown_field, values_by_name, values_by_position
 from cassandra.bulk.groups import Keys, Owners
 from cassandra.bulk.indexed_vectors import IndexedVector, fault_of
 from cassandra.bulk.inner_nulls import collection_columns, inner_null
-from cassandra.bulk.lost_times import LostTimes, value_in_row
+from cassandra.bulk.leaves import Leaves, leaves_of, value_in_row
+from cassandra.bulk.lost_times import LostTimes
 from cassandra.bulk.objects import (
     Attributes,
     check_value,
@@ -237,14 +238,14 @@ class Binder:
         self.lost_times = LostTimes()
         self.changed_numbers = ChangedNumbers()
         self._row_units = RowUnits()
-        # (position among the bind markers, name) of the columns of each type. A column with a
-        # converter is left out: its values may be objects of any class. So is an encrypted column:
-        # the warnings show values.
-        self._columns_by_type: dict[str, list[tuple[int, str]]] = {
-            "date": [],
-            "timestamp": [],
-            **{type_name: [] for type_name in CHECKED_TYPES},
+        # (position among the bind markers, name, type, function that returns the leaves of a value)
+        # of the columns with values of each type. A column with a converter is left out: its values
+        # may be objects of any class. So is an encrypted column: the warnings show values.
+        self._columns_by_type: dict[str, list[tuple[int, str, Any, Leaves]]] = {
+            type_name: [] for type_name in ("date", *CHECKED_TYPES)
         }
+        # (position among the bind markers, name) of the columns of timestamps without a converter.
+        self._timestamp_columns: list[tuple[int, str]] = []
         # (position among the bind markers, name, type) of the columns with user-defined types.
         self._user_columns: list[tuple[int, str, Any]] = []
         for index, (plain_column, column) in enumerate(
@@ -253,8 +254,10 @@ class Binder:
             type_name = getattr(plain_column.type, "typename", None)
             if column.type is not plain_column.type:
                 continue
-            if type_name in self._columns_by_type and not is_encrypted(plain_column.type):
-                self._columns_by_type[type_name].append((index, plain_column.name))
+            if not is_encrypted(plain_column.type):
+                self._note_leaves(index, plain_column.name, plain_column.type)
+                if type_name == "timestamp":
+                    self._timestamp_columns.append((index, plain_column.name))
             if has_user_type(plain_column.type):
                 self._user_columns.append((index, plain_column.name, plain_column.type))
         # The load's second statement, for rows that only have values of static columns; None if the
@@ -279,6 +282,13 @@ class Binder:
         self.ahead = RowsAhead(Position(0, 0))
         # The CQL types of the table's columns, for dry runs; None if they are unknown.
         self.cql_types: Mapping[str, str] | None = None
+
+    def _note_leaves(self, index: int, name: str, cql_type: Any) -> None:
+        """Remember a column that has values of a type which `_look_at_values` checks."""
+        for type_name, columns in self._columns_by_type.items():
+            leaves = leaves_of(cql_type, type_name)
+            if leaves is not None:
+                columns.append((index, name, cql_type, leaves))
 
     def _names_in_order(self) -> list[str]:
         """Return the column names in the order of values in a row without names."""
@@ -356,18 +366,22 @@ class Binder:
         :param source: rows, or an array of two dimensions, in the order of the bind markers. Tables
             with named columns were checked when their columns were selected.
         :param row_numbers: the index of each row in the chunk.
+        :raises ValueError: if an array has integers for dates.
         """
         if isinstance(source, list):
             for type_name in CHECKED_TYPES:
-                for index, name in self._columns_by_type[type_name]:
-                    self.changed_numbers.look_at_rows(name, type_name, source, index)
-            for index, name in self._columns_by_type["timestamp"]:
+                for index, name, cql_type, leaves in self._columns_by_type[type_name]:
+                    self.changed_numbers.look_at_rows(
+                        name, cql_type, type_name, source, index, leaves
+                    )
+            for index, name in self._timestamp_columns:
                 self._row_units.look_at_rows(name, index, source, row_numbers, chunk)
-        for index, name in self._columns_by_type["date"]:
-            if isinstance(source, list):
-                self.lost_times.look_at_rows(name, source, index)
-            elif is_array(source) and source.ndim == 2 and index < source.shape[1]:
-                self.lost_times.look_at_array(name, source[:, index])
+            for index, name, cql_type, leaves in self._columns_by_type["date"]:
+                self.lost_times.look_at_rows(name, source, index, cql_type, leaves)
+        elif is_array(source) and source.ndim == 2:
+            for index, name, cql_type, _ in self._columns_by_type["date"]:
+                if index < source.shape[1]:
+                    check_dates(source[:, index], name, cql_type, self.lost_times)
 
     def _in_marker_order(
         self, rows: list[Any], row_numbers: Sequence[int], failures: list[tuple[int, BaseException]]

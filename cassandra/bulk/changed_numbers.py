@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from ctypes import c_float
 from decimal import Decimal, InvalidOperation
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from cassandra._later_warnings import warn
-from cassandra.bulk.lost_times import value_in_row
-from cassandra.query.tables.rows import is_array
+from cassandra.bulk.leaves import Leaves, described, leaf_columns, value_in_row
+from cassandra.query.tables.types import bare, container_of
 
 # How many values of a chunk to check. One value is not enough: it may be one that is stored
 # exactly, such as 0.5, although later values are not.
@@ -38,67 +38,85 @@ class ChangedNumbers:
     def __init__(self) -> None:
         self._warned: set[str] = set()  # the names of columns that have been warned of
 
-    def look_at_table(self, name: str, type_name: str, table: Any, index: int) -> None:
+    def look_at_column(self, name: str, cql_type: Any, type_name: str, column: Any) -> None:
         """Warn if numbers in a column of a table would be stored with digits that differ.
 
         :param name: the name of the column that is written.
-        :param type_name: the CQL type of that column, one of `CHECKED_TYPES`.
-        :param table: a data frame, a structured array, or Arrow data.
-        :param index: the position of the column in the table.
+        :param cql_type: the CQL type of that column.
+        :param type_name: the type of the numbers, one of `CHECKED_TYPES`. The CQL type is or
+            contains this type.
+        :param column: a column of a table: see `leaf_columns`.
         """
         if name not in self._warned:
-            values = _first_values(table, index, type_name)
-            self._look_at(name, type_name, values, hasattr(table, "iloc"))
+            is_pandas = hasattr(column, "iloc") and container_of(bare(cql_type)) is None
+            values = _first_values(cql_type, type_name, column)
+            self._look_at(name, cql_type, type_name, values, is_pandas)
 
-    def look_at_rows(self, name: str, type_name: str, rows: Iterable[Any], index: int) -> None:
+    def look_at_rows(
+        self,
+        name: str,
+        cql_type: Any,
+        type_name: str,
+        rows: Iterable[Any],
+        index: int,
+        leaves: Leaves,
+    ) -> None:
         """Warn if numbers in a column of the rows would be stored with digits that differ.
 
         :param name: the name of the column that is written.
-        :param type_name: the CQL type of that column, one of `CHECKED_TYPES`.
+        :param cql_type: the CQL type of that column.
+        :param type_name: the type of the numbers, one of `CHECKED_TYPES`.
         :param rows: the application's rows: tuples, lists, mappings by column name, or objects with
             attributes.
         :param index: the position of the column's value in a tuple or list.
+        :param leaves: returns the numbers in a value of the column.
         """
         if name not in self._warned:
-            values = (value_in_row(row, name, index) for row in islice(rows, ROWS))
-            self._look_at(name, type_name, values, is_pandas=False)
+            values = (leaves(value_in_row(row, name, index)) for row in islice(rows, ROWS))
+            numbers = islice(chain.from_iterable(values), ROWS)
+            self._look_at(name, cql_type, type_name, numbers, is_pandas=False)
 
-    def _look_at(self, name: str, type_name: str, values: Iterable[Any], is_pandas: bool) -> None:
+    def _look_at(
+        self, name: str, cql_type: Any, type_name: str, values: Iterable[Any], is_pandas: bool
+    ) -> None:
+        description = f"column {name!r} {described(cql_type, type_name)}"
         if type_name == "decimal":
-            self._look_for_floats(name, values, is_pandas)
+            advice = self._advice_for_floats(name, values, is_pandas)
         else:
-            self._look_for_integers(name, type_name, values)
+            advice = self._advice_for_integers(type_name, values)
+        if advice is not None:
+            self._warned.add(name)
+            warn(f"{description}, {advice}")
 
-    def _look_for_integers(self, name: str, type_name: str, values: Iterable[Any]) -> None:
-        """Warn of the first integer that a column of doubles or floats rounds."""
+    @staticmethod
+    def _advice_for_integers(type_name: str, values: Iterable[Any]) -> str | None:
+        """Return the warning for the first integer that a double or float rounds."""
         for value in values:
             stored = rounded_integer(value, type_name)
             if stored is not None:
-                self._warned.add(name)
-                warn(
-                    f"column {name!r} is a {type_name}, which rounds integers of so many digits: "
-                    f"{value} is stored as {stored:.0f}; a column of bigint, varint or decimal "
-                    "keeps all digits"
+                return (
+                    f"which rounds integers of so many digits: {value} is stored as {stored:.0f}; "
+                    "a column of bigint, varint or decimal keeps all digits"
                 )
-                return
+        return None
 
-    def _look_for_floats(self, name: str, values: Iterable[Any], is_pandas: bool) -> None:
-        """Warn of the first float that a decimal column stores with other digits than it shows."""
+    @staticmethod
+    def _advice_for_floats(name: str, values: Iterable[Any], is_pandas: bool) -> str | None:
+        """Return the warning for the first float that a decimal stores with other digits."""
         for value in values:
             exact = inexact_decimal(value)
             if exact is None:
                 continue
-            self._warned.add(name)
             convert = (
                 f"write frame[{name!r}].map(lambda value: Decimal(str(value)), na_action='ignore')"
                 if is_pandas
                 else f"write Decimal(str(value)) for each value, Decimal({str(value)!r}) here"
             )
-            warn(
-                f"column {name!r} is a decimal, and the source has floats: {value} is stored as "
-                f"{exact}; to store the digits that you see, {convert}"
+            return (
+                f"and the source has floats: {value} is stored as {exact}; to store the digits "
+                f"that you see, {convert}"
             )
-            return
+        return None
 
 
 def inexact_decimal(value: Any) -> Decimal | None:
@@ -140,17 +158,18 @@ def rounded_integer(value: Any, type_name: str) -> float | None:
     return stored if math.isfinite(stored) and stored != integer else None
 
 
-def _first_values(table: Any, index: int, type_name: str) -> Iterable[Any]:
-    """Return the first values of a table's column; () for Arrow types that are stored unchanged."""
-    if hasattr(table, "iloc"):
-        return table.iloc[:ROWS, index].dropna()  # type: ignore[no-any-return]
-    if is_array(table):
-        array: Any = table
-        return array[array.dtype.names[index]][:ROWS]  # type: ignore[no-any-return]
-    from pyarrow import types
+def _first_values(cql_type: Any, type_name: str, column: Any) -> Iterator[Any]:
+    """Yield the first numbers of a table's column; none if its type is stored unchanged."""
+    if hasattr(column, "iloc"):
+        first_rows = column.iloc[:ROWS].dropna()
+    else:
+        first_rows = column.slice(0, ROWS) if hasattr(column, "slice") else column[:ROWS]
+    for leaves in leaf_columns(cql_type, first_rows, type_name):
+        if not hasattr(leaves, "to_pylist"):
+            yield from islice(leaves, ROWS)
+            continue
+        from pyarrow import types
 
-    values = table.column(index)
-    is_checked = types.is_floating if type_name == "decimal" else types.is_integer
-    if not is_checked(values.type):
-        return ()
-    return values.slice(0, ROWS).to_pylist()  # type: ignore[no-any-return]
+        is_checked = types.is_floating if type_name == "decimal" else types.is_integer
+        if is_checked(leaves.type):
+            yield from leaves.slice(0, ROWS).to_pylist()

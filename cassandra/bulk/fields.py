@@ -14,21 +14,22 @@ and to each of its files:
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from cassandra._later_warnings import warn
 from cassandra._misspelt import nearest
 from cassandra.bulk.changed_numbers import CHECKED_TYPES, ChangedNumbers
-from cassandra.bulk.chunks import Column, Reading
-from cassandra.bulk.lost_times import LostTimes, is_date
+from cassandra.bulk.chunks import Reading
+from cassandra.bulk.leaves import are_dates, has_leaf, leaf_columns
+from cassandra.bulk.lost_times import LostTimes, data_type_of, is_date
 from cassandra.bulk.opened import no_column
 from cassandra.protocol.encrypted import is_encrypted
 from cassandra.protocol.records import declared_fields
 from cassandra.query.row_factories import PseudoNamedTupleRow
 from cassandra.query.tables.rows import is_array, is_frame
-from cassandra.query.tables.types import bare
+from cassandra.query.tables.types import bare, dtype_kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -375,11 +376,13 @@ def select_columns(table: Any, reading: Reading, source: str = "the source") -> 
     lost_times = reading.lost_times or LostTimes()
     changed_numbers = reading.changed_numbers or ChangedNumbers()
     for column, index in columns:
-        _check_date_column(table, column, index, lost_times)
-        type_name = getattr(column.type, "typename", None)
-        # The warning shows a value.
-        if type_name in CHECKED_TYPES and not is_encrypted(column.type):
-            changed_numbers.look_at_table(column.name, type_name, table, index)
+        values = _column_of(table, index)
+        check_dates(values, column.name, column.type, lost_times)
+        # The warnings show a value.
+        if not is_encrypted(column.type):
+            for type_name in CHECKED_TYPES:
+                if has_leaf(column.type, type_name):
+                    changed_numbers.look_at_column(column.name, column.type, type_name, values)
     names_written = [column.name for column, _ in columns]
     is_pandas = hasattr(table, "iloc")
     if names_written == (list(table.columns) if is_pandas else names):
@@ -420,89 +423,64 @@ def _select_fields(array: Any, fields: Sequence[str], names: Sequence[str]) -> N
     return result
 
 
-def _check_date_column(table: Any, column: Column, index: int, lost_times: LostTimes) -> None:
+def _column_of(table: Any, index: int) -> Any:
+    """Return a column of a data frame, a structured array, or Arrow data, by its position."""
+    if hasattr(table, "iloc"):
+        return table.iloc[:, index]
+    if is_array(table):
+        return table[table.dtype.names[index]]
+    return table.column(index)
+
+
+def check_dates(column: Any, name: str, cql_type: Any, lost_times: LostTimes | None) -> None:
     """Raise ValueError if a table has integers or booleans for dates.
 
-    The column is a date column, or a collection that contains dates. Integers would be sent as they
-    are, and a server would read them as its own day numbers. Warn if the table has timestamps whose
-    time of day would be lost.
+    Integers would be sent as they are, and a server would read them as its own day numbers. Warn if
+    the table has timestamps whose time of day would be lost.
+
+    :param column: a column of a table: see `leaf_columns`.
+    :param name: the name of the column that is written.
+    :param cql_type: the CQL type of that column. If it contains no date, nothing is checked.
+    :param lost_times: warns of times of day that dates would lose; None does not warn.
+    :raises ValueError: if the column has integers for dates.
     """
-    arrow_type: Any = None
-    if hasattr(table, "iloc"):
-        series = table.iloc[:, index]
-        data_type = series.dtype
-        arrow_type = getattr(data_type, "pyarrow_dtype", None)
-        # Integers may also be in a column of objects, among values of other types.
-        is_integer = is_date(column.type) and (
-            getattr(data_type, "kind", "") in ("i", "u", "b")
-            or (
-                getattr(data_type, "kind", "") == "O"
-                and any(isinstance(value, int) for value in series)
-            )
-        )
-    elif is_array(table):
-        data_type = table.dtype[table.dtype.names[index]]
-        is_integer = is_date(column.type) and data_type.kind in ("i", "u", "b")
-    else:
-        data_type = arrow_type = table.schema.types[index]
-        is_integer = False
-    if is_date(column.type):
-        lost_times.look_at_table(column.name, table, index, data_type)
-    if is_integer or (arrow_type is not None and _has_integers_for_dates(column.type, arrow_type)):
-        what = "is a date" if is_date(column.type) else "has dates"
+    if not has_leaf(cql_type, "date"):
+        return
+    # Read the objects only once.
+    leaves = [
+        list(values) if isinstance(values, Iterator) else values
+        for values in leaf_columns(cql_type, column, "date")
+    ]
+    data_type = data_type_of(column)
+    if lost_times is not None:
+        lost_times.look_at_column(name, cql_type, data_type, leaves)
+    if any(map(_has_integers, leaves)):
+        what = "is a date" if is_date(bare(cql_type)) else "has dates"
         raise ValueError(
-            f"column {column.name!r} {what}, and the source has integers ({data_type}): make "
+            f"column {name!r} {what}, and the source has integers ({data_type}): make "
             "dates of them, as integers may count days from different years"
         )
 
 
-def check_arrow_column(values: Any, name: str, cql_type: Any, lost_times: LostTimes | None) -> None:
-    """Check an Arrow array for a column, like a table with this column.
+def _has_integers(leaves: Any) -> bool:
+    """Return True if the leaves of a column are or have integers or booleans.
 
-    :param values: an array or a chunked array of pyarrow.
-    :param name: the name of the column that is written.
-    :param cql_type: the CQL type of this column.
-    :param lost_times: warns of times of day that a date column would lose; None does not warn.
-    :raises ValueError: if the array has integers for dates.
+    :param leaves: see `leaf_columns`.
     """
-    import pyarrow
+    if hasattr(leaves, "to_pylist"):
+        from pyarrow import types
 
-    table = pyarrow.table([values], names=[name])
-    _check_date_column(table, Column(name, cql_type), 0, lost_times or LostTimes())
+        return bool(types.is_integer(leaves.type) or types.is_boolean(leaves.type))
+    kind = dtype_kind(leaves)
+    if kind:
+        return kind in _INTEGERS
+    return not are_dates(leaves) and any(map(_is_integer, leaves))
 
 
-def _has_integers_for_dates(cql_type: Any, arrow_type: Any) -> bool:
-    """Return True if an Arrow type has integers or booleans where a CQL type has dates.
+def _is_integer(value: Any) -> bool:
+    """Return True for an integer or a boolean of Python or NumPy."""
+    return isinstance(value, int) or dtype_kind(value) in _INTEGERS
 
-    :param cql_type: any CQL type; only a type that is or contains a date can return True.
-    """
-    from pyarrow import types
 
-    cql_type = bare(cql_type)
-    if types.is_dictionary(arrow_type) or types.is_run_end_encoded(arrow_type):
-        arrow_type = arrow_type.value_type
-    if is_date(cql_type):
-        return bool(types.is_integer(arrow_type) or types.is_boolean(arrow_type))
-    inner_types = list(cql_type.subtypes or ())
-    if not inner_types:
-        return False
-    names = getattr(cql_type, "fieldnames", None)
-    element_type = getattr(arrow_type, "value_type", None)  # None for a type that is not a list
-    if element_type is not None and len(inner_types) == 1:
-        return _has_integers_for_dates(inner_types[0], element_type)
-    # The entries of a CQL map may also come from an Arrow list of structs.
-    fields = arrow_type if element_type is None else element_type
-    if types.is_map(fields):
-        arrow_types = [fields.key_type, fields.item_type]
-    elif not types.is_struct(fields):
-        return False
-    elif names:
-        # The fields of a user-defined type are matched by name, the fields of a tuple by position.
-        positions = [fields.get_field_index(name) for name in names]
-        inner_types = [
-            inner for inner, position in zip(inner_types, positions, strict=True) if position >= 0
-        ]
-        arrow_types = [fields.field(position).type for position in positions if position >= 0]
-    else:
-        arrow_types = [field.type for field in fields]
-    return any(map(_has_integers_for_dates, inner_types, arrow_types))
+# The kinds of NumPy's and pandas' types: signed integers, unsigned integers, and booleans.
+_INTEGERS = ("i", "u", "b")

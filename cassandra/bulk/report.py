@@ -22,6 +22,9 @@ LOST_ROWS = (
 class RowFailure:
     """A row that was not written.
 
+    If the statement is not idempotent and no server has answered, the row may be in the table all
+    the same: `reason` says so.
+
     :param place: the location of the row: the file and the line, or the number of the row.
     :param error: why the row was not written.
     """
@@ -37,7 +40,11 @@ class RowFailure:
         0: ", which is misleading: a row that cannot be bound is finally bound alone, so the message
         always calls it row 0.
         """
-        return " ".join([str(self.error).removeprefix("row 0: "), *_notes_of(self.error)])
+        reason = str(self.error).removeprefix("row 0: ")
+        for note in _notes_of(self.error):
+            is_new_sentence = note[:1] != "(" and not reason.endswith((".", "!", "?"))
+            reason += f"{'.' if is_new_sentence else ''} {note}"
+        return reason
 
     def __str__(self) -> str:
         return f"{self.place}: {self.reason}"

@@ -23,8 +23,13 @@ from cassandra.errors import (
     SessionShutdown,
     Unauthorized,
     WriteFailure,
+    WriteTimeout,
 )
-from cassandra.protocol.messages.errors import PreparedQueryNotFound, ServerError
+from cassandra.protocol.messages.errors import (
+    CASWriteUnknownMessage,
+    PreparedQueryNotFound,
+    ServerError,
+)
 
 RETRIES = 10  # how often a single request is repeated at most
 LONGEST_DELAY = 5.0  # the maximum number of seconds before a request is repeated
@@ -49,6 +54,13 @@ _LASTING = (
 #   its cache of prepared statements is too small for all of its clients.
 # * RateLimitReached: "too many requests" is a RequestValidationException for compatibility only.
 _PASSING_SUBCLASSES = (LoginNotChecked, PreparedQueryNotFound, RateLimitReached)
+
+# Errors after which a server may have executed the request, or may still execute it. Some of their
+# subclasses are in _LASTING.
+_UNKNOWN_OUTCOME = (
+    CASWriteUnknownMessage, ConnectionException, OperationTimedOut, ServerError, WriteFailure,
+    WriteTimeout,
+)  # fmt: skip
 
 # The beginning of the message of an Unauthorized error if the server could not read its table of
 # permissions.
@@ -141,6 +153,16 @@ def may_pass(error: BaseException) -> bool:
     if isinstance(error, Unauthorized):
         return _PERMISSIONS_UNREAD in str(error)
     return isinstance(error, _PASSING) and not isinstance(error, _LASTING)
+
+
+def may_have_been_executed(error: BaseException) -> bool:
+    """Return True if a server may have executed the request in spite of its error.
+
+    :param error: the error of the request. For `NoHostAvailable`, the errors of the hosts count.
+    """
+    if isinstance(error, NoHostAvailable) and isinstance(error.errors, Mapping) and error.errors:
+        return error._was_sent and any(map(may_have_been_executed, error.errors.values()))
+    return isinstance(error, _UNKNOWN_OUTCOME) and not isinstance(error, _LASTING)
 
 
 def delay_before_retry(error: BaseException, attempts: int) -> float | None:

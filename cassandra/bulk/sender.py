@@ -18,7 +18,9 @@ happens to the rows of the request:
   request has several rows and one of them may have caused the error, each row is sent alone. If the
   server's message shows that a value caused the error (`is_data_error`), the rows are sent alone at
   once, without these tries.
-* In all other cases the rows of the request have failed.
+* In all other cases the rows of the request have failed. If the request is not idempotent, such as
+  one that adds to a counter, and a server may have executed it, the error of the rows says so: they
+  must not be loaded again without a look at the table.
 * A closed session ends the load at once. So does an exception that is not a DriverException,
   TypeError or ValueError.
 
@@ -39,9 +41,16 @@ from cassandra.bulk.chunks import Chunk
 from cassandra.bulk.load_steps import Pause, Requests, Step
 from cassandra.bulk.pacing import Pace
 from cassandra.bulk.recorder import Recorder
-from cassandra.bulk.retrying import RETRIES, delay_before_retry, is_outage, may_be_data_error
+from cassandra.bulk.retrying import (
+    RETRIES,
+    delay_before_retry,
+    is_outage,
+    may_be_data_error,
+    may_have_been_executed,
+)
 from cassandra.bulk.target import Traits
 from cassandra.client.ignored_errors import ignored_error
+from cassandra.cqltypes.failures import add_note
 from cassandra.errors import (
     DriverException,
     OperationTimedOut,
@@ -70,6 +79,11 @@ _OVERLOAD = (
 # After this number of successive slices in which the throttler refused each request, a throttled
 # request is treated like any other failed request.
 MOST_WAITS = 2000
+# The note of an error after which a row of a statement that is not idempotent may be in the table.
+_MAY_BE_WRITTEN = (
+    "The row may have been written nevertheless, and this statement must not write it twice: look "
+    "at the table before you load the row again."
+)
 LONGEST_WAIT = 0.25  # the maximum number of seconds before throttled requests are sent again
 
 
@@ -234,6 +248,8 @@ class Sender:
                         single_group.tries = RETRIES
                 self._recorder.note_retries(len(single_groups))
                 return single_groups
+        elif may_have_been_executed(error):
+            add_note(error, _MAY_BE_WRITTEN)
         for row in group.rows:
             self._recorder.note_failed(chunk, wave.row_numbers[row], error)
         return []

@@ -35,16 +35,23 @@ from cassandra.bulk import chunks
 from cassandra.bulk.arrow_sizes import pieces_of, size_of
 from cassandra.bulk.async_rows import AsyncRows
 from cassandra.bulk.chunks import Chunk, Part, Position, Reading, rows_of_a_chunk, slice_of
-from cassandra.bulk.fields import check_arrow_column, select_columns
+from cassandra.bulk.fields import check_dates, select_columns
 from cassandra.bulk.files import READERS, fields_of_file
-from cassandra.bulk.lost_times import LostTimes, is_date
+from cassandra.bulk.lost_times import LostTimes
 from cassandra.bulk.opened import MANIFEST, STANDARD_INPUT, UNFINISHED, bare_name, is_pipe
 from cassandra.bulk.row_sizes import MEASURED, size_of_row
 from cassandra.cqltypes.failures import add_note
 from cassandra.errors import DependencyException
 from cassandra.query.snapshots import snapshot
 from cassandra.query.tables.rows import arrow_batches, is_array, is_arrow, is_frame, without_views
-from cassandra.query.tables.values import array_values, arrow_values, type_of_items
+from cassandra.query.tables.types import dtype_kind
+from cassandra.query.tables.values import (
+    array_values,
+    arrow_values,
+    mark_unfit,
+    series_values,
+    type_of_items,
+)
 
 log = Log(__name__)
 
@@ -153,6 +160,8 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
             )
         self._columns = {name: _by_position(name, values) for name, values in columns.items()}
         self._count = next(iter(lengths.values()), 0)  # the number of rows
+        # By column name, the CQL types of the columns without a converter.
+        self._types: dict[str, Any] = {}
         # By column name, the CQL types of the columns whose values `__iter__` converts.
         self._converted_types: dict[str, Any] = {}
 
@@ -169,14 +178,19 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
 
         :param types: for each field that is written, its column and CQL type.
         :param lost_times: warns of times of day that a date column would lose; None does not warn.
+        :raises ValueError: if an array has integers for dates.
         """
         for name, values in self._columns.items():
             if name not in types:
                 continue
             column, cql_type = types[name]
-            if _is_arrow_column(values):
-                check_arrow_column(values, column, cql_type, lost_times)
+            self._types[name] = cql_type
+            # Only warn of integers in lists, as in the application's rows: see `Binder`.
+            if _is_arrow_column(values) or hasattr(values, "dtype") or hasattr(values, "typecode"):
+                check_dates(values, column, cql_type, lost_times)
+            if _is_arrow_column(values) or _is_series(values):
                 self._converted_types[name] = cql_type
+                continue
             if not is_array(values):
                 continue
             # If an array has two dimensions, each of its rows is a vector or another collection.
@@ -184,11 +198,11 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
             if item_type is None:
                 continue
             kind = values.dtype.kind
-            if kind not in "mM" and (item_type.codec().cql_name != "blob" or kind not in _NO_BYTES):
+            is_bytes = item_type.codec().cql_name == "blob" and kind in _NO_BYTES
+            # Values of the kind "V" are the records of a structured array.
+            if kind not in "mMV" and not is_bytes:
                 continue
             self._converted_types[name] = cql_type
-            if lost_times is not None and is_date(item_type):
-                lost_times.look_at_array(column, values)
 
     def __len__(self) -> int:
         return self._count
@@ -204,6 +218,11 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
                 yield dict(zip(self._columns, values, strict=True))
 
     def _items(self, name: str, numbers: range) -> Iterable[Any]:
+        """Return the values of a column in consecutive rows; unfit values are marked."""
+        values = self._values(name, numbers)
+        return mark_unfit(values, self._types[name]) if name in self._types else values
+
+    def _values(self, name: str, numbers: range) -> Iterable[Any]:
         """Return the values of a column in consecutive rows."""
         values: Any = self._columns[name]
         cql_type = self._converted_types.get(name)
@@ -214,6 +233,9 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
                 return arrow_values(without_views(part), cql_type)
             items: list[Any] = part.to_pylist()
             return items
+        if _is_series(values):
+            series = values.iloc[numbers.start : numbers.stop]
+            return series.array if cql_type is None else series_values(series, cql_type)
         if cql_type is None:
             # Get a value only when its row is needed: each value may be a new object.
             return map(values.__getitem__, numbers)
@@ -233,11 +255,13 @@ def _is_arrow_column(values: object) -> bool:
     return hasattr(values, "to_pylist") and hasattr(values, "type")
 
 
+def _is_series(values: object) -> bool:
+    """Return True for a Series of pandas, which `_by_position` keeps if it has dates or times."""
+    return hasattr(values, "iloc") and hasattr(values, "dt")
+
+
 def _size_of_column(values: Any) -> int:
     """Return the size of a column of `RowsOfColumns` in bytes; 0 if it is not known."""
-    # A pandas column with an Arrow type has its values in an Arrow array.
-    if hasattr(getattr(values, "dtype", None), "pyarrow_dtype"):
-        values = values.__arrow_array__()
     if _is_arrow_column(values):
         return size_of(values)
     size: int = getattr(values, "nbytes", 0)
@@ -277,9 +301,19 @@ def _by_position(name: object, values: Any) -> Sequence[Any]:
             f"the column {str(name)!r} is a {type(values).__name__}, whose values have no position "
             "among the rows: write a list"
         )
+    items: Sequence[Any]
+    if hasattr(getattr(values, "dtype", None), "pyarrow_dtype"):
+        items = getattr(values, "array", values).__arrow_array__()
+        return items
+    if dtype_kind(values) in ("m", "M") and hasattr(values, "isna"):
+        import pandas
+
+        # Only a Series can be converted to a date in its own time zone.
+        items = pandas.Series(values)
+        return items
     if hasattr(values, "iloc"):
         # `Series.array` has the same values as the Series, and faster access to them.
-        items: Sequence[Any] = getattr(values, "array", values.iloc)
+        items = getattr(values, "array", values.iloc)
         return items
     return values if hasattr(values, "__getitem__") else list(values)
 

@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra._later_warnings import warn
-from cassandra.bulk.lost_times import value_in_row
+from cassandra.bulk.leaves import value_in_row
 from cassandra.bulk.texts import formats_of, means_null
 from cassandra.cqltypes.coerce import TIMESTAMP_UNIT, probable_timestamp_unit
 from cassandra.query.tables.rows import is_array

@@ -329,7 +329,8 @@ def timestamp_millis(value: object) -> int:
         millis = operator.index(value.days_from_epoch) * 86_400_000
     elif isinstance(value, str):
         millis = _timestamp_of_text(value)
-    elif hasattr(type(value), "__index__"):
+    # Like cassandra-driver, do not accept a bool, although it is an int in Python.
+    elif hasattr(type(value), "__index__") and not isinstance(value, bool):
         millis = _index(value)
         if not isinstance(value, MillisTimestamp):  # a MillisTimestamp is always in milliseconds
             _warn_of_unit(millis)

@@ -32,6 +32,7 @@ from cassandra.query.tables.types import (
     element_of,
     kind_of,
     map_maker,
+    positions_in_tuple,
     reader_of,
     uuid_of,
     whole_number,
@@ -79,17 +80,46 @@ def _values_of_chunk(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
     return array.to_pylist() if converted is None else converted
 
 
+def plain_array(array: pyarrow.Array) -> pyarrow.Array:
+    """Return an array with the same values, and without dictionary and extension type."""
+    while True:
+        if hasattr(array, "dictionary_decode"):
+            array = without_views(array).dictionary_decode()
+        elif hasattr(array, "storage"):
+            array = storage_of(array)
+        else:
+            return array
+
+
+def values_of_runs(array: pyarrow.Array) -> pyarrow.Array:
+    """Return the value of each run of an array of runs, once."""
+    return array.values.slice(array.find_physical_offset(), array.find_physical_length())
+
+
+def _repeated_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
+    """Return the values of an array of runs, each as often as it is repeated."""
+    # The ends count from the beginning of the whole array, of which this may be a slice.
+    begin, end = array.offset, array.offset + len(array)
+    ends = array.run_ends.slice(array.find_physical_offset(), array.find_physical_length())
+    values: list[Any] = []
+    values_once = arrow_values(values_of_runs(array), cqltype)
+    for value, run_end in zip(values_once, ends.to_pylist(), strict=True):
+        values += [value] * (min(run_end, end) - begin)
+        begin = run_end
+    return values
+
+
 def _convert_array(
     array: pyarrow.Array, cqltype: CqlType
 ) -> tuple[pyarrow.Array, list[Any] | None]:
-    """Return the array without dictionary and extension type, and its values for `cqltype`.
+    """Return the array as `plain_array` does, and its values for `cqltype`.
 
     None is returned instead of the values if the objects that pyarrow's `to_pylist` returns can be
     bound unchanged.
     """
-    if hasattr(array, "dictionary_decode"):
-        array = without_views(array).dictionary_decode()
-    array = storage_of(array)
+    array = plain_array(array)
+    if hasattr(array, "run_ends"):
+        return array, _repeated_values(array, cqltype)
     if type(array).__name__ == "HalfFloatArray":
         # Before version 21, pyarrow returns NumPy's floats, not Python's.
         return array, _convert_values(array.to_pylist(), float)
@@ -175,13 +205,19 @@ def _values_of_maps(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
 def _values_of_tuples(array: pyarrow.Array, cqltype: CqlType) -> list[Any] | None:
     """Return the structs of an array as tuples; None if they do not fit the CQL type.
 
-    A struct may lack the last fields of the type.
+    The fields called f0, f1, ... are found by name, and others by position. A struct may lack the
+    last fields of the type.
     """
     types = cqltype.subtypes
     if type(array).__name__ != "StructArray" or array.type.num_fields > len(types):
         return None
+    names = [field.name for field in array.type]
+    positions: Sequence[int | None] | None = positions_in_tuple(tuple(names), len(types))
+    if positions is None:
+        positions = range(len(names))
     fields = [
-        _values_of_chunk(array.field(index), types[index]) for index in range(array.type.num_fields)
+        [None] * len(array) if position is None else _values_of_chunk(array.field(position), cql)
+        for position, cql in zip(positions, types, strict=False)
     ]
     return with_nulls(array, list(zip(*fields, strict=True)))
 

@@ -160,9 +160,11 @@ class TableRows:
 
         :param index: the position of the bind marker that the column belongs to.
         """
-        column = self.columns[index]
+        column, source = self.columns[index], self.sources[index]
         try:
-            return self._values(self.sources[index], column.type)
+            values = self._values(source, column.type)
+            marked: Iterable[Any] = values_module().mark_unfit(values, column.type, source)
+            return marked
         except EncodeValueError as error:
             locate(error, f'column "{column.name}" ({column.type.codec().cql_name})')
             raise
@@ -346,7 +348,7 @@ def without_views(column: Any) -> Any:
 
     :param column: a pyarrow array or chunked array.
     """
-    replacement = _REPLACEMENTS_OF_VIEWS.get(str(getattr(column.type, "value_type", "")))
+    replacement = REPLACEMENTS_OF_VIEWS.get(str(getattr(column.type, "value_type", "")))
     # A list type also has a `value_type`, but only a dictionary type has an `index_type`.
     if replacement is None or not hasattr(column.type, "index_type"):
         return column
@@ -362,7 +364,7 @@ def without_views(column: Any) -> Any:
 
 
 # Maps each "view" type of Arrow to a type that has the same values and that pyarrow can repeat.
-_REPLACEMENTS_OF_VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
+REPLACEMENTS_OF_VIEWS = {"string_view": "large_string", "binary_view": "large_binary"}
 
 
 def _check_polars_type(column: str, dtype: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import uuid
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cassandra.cqltypes import coerce
@@ -46,6 +47,12 @@ class Pairs(list[tuple[Any, Any]]):
     def items(self) -> list[tuple[Any, Any]]:
         """Return the pairs, as a mapping does."""
         return self
+
+
+def dtype_kind(value: Any) -> str:
+    """Return the kind of the type of a value of NumPy or pandas, such as "M"; "" for others."""
+    kind: str = getattr(getattr(value, "dtype", None), "kind", "")
+    return kind
 
 
 def bare(cqltype: CqlType) -> CqlType:
@@ -110,6 +117,28 @@ def element_of(cqltype: CqlType) -> CqlType:
     """Return the element type of a list, set or vector."""
     element: CqlType = cqltype.subtype if issubclass(cqltype, VectorType) else cqltype.subtypes[0]
     return element
+
+
+@lru_cache(maxsize=256)  # for each row of a column of dicts, the names are the same
+def positions_in_tuple(names: tuple[Any, ...], width: int) -> tuple[int | None, ...] | None:
+    """Return for each field of a CQL tuple the position of the table's field for it.
+
+    Results call the fields of a tuple f0, f1, ... So fields with such names belong to the fields
+    of the tuple in any order. All but f0 may be missing: without it, the names may count from one.
+
+    :param names: the names of the fields in the table.
+    :param width: the number of fields of the CQL tuple.
+    :returns: None for a field that the table lacks. None in place of the tuple if a name is another
+        one: then the fields go by position.
+    """
+    by_name = {name: position for position, name in enumerate(names)}
+    tuple_names = [f"f{index}" for index in range(width)]
+    if len(by_name) < len(names) or "f0" not in names or not by_name.keys() <= {*tuple_names}:
+        return None
+    positions = [by_name.get(name) for name in tuple_names]
+    while positions and positions[-1] is None:
+        positions.pop()
+    return tuple(positions)
 
 
 def whole_number(value: object) -> object:

@@ -29,13 +29,16 @@ from cassandra.query.tables.types import (
     CqlType,
     bare,
     container_of,
+    dtype_kind,
     element_of,
     kind_of,
     map_maker,
+    positions_in_tuple,
     reader_of,
     uuid_of,
     whole_number,
 )
+from cassandra.query.tables.unfit import marker_of_unfit, may_be_unfit, type_may_be_unfit, unfit
 from cassandra.util.temporal import Duration
 
 if TYPE_CHECKING:
@@ -148,65 +151,92 @@ def array_values(array: Array, cqltype: CqlType) -> list[Any]:
         return list(array)
     cqltype = bare(cqltype)
     cql_name = cqltype.codec().cql_name
-    dtype_kind = array.dtype.kind
+    kind = array.dtype.kind
     # The kind of a NumPy type is "M" for datetime64, "m" for timedelta64, "O" for Python objects
     # and "f" for floats. Convert dates and times to numbers, because some dates and times of CQL
     # are outside the range of Python's datetime.
-    if dtype_kind == "M" and cql_name == "date":
+    if kind == "M" and cql_name == "date":
         return _convert_moments(array, "datetime64[D]", lambda day: day + DATE_OFFSET)
-    if dtype_kind == "M" and cql_name == "timestamp":
+    if kind == "M" and cql_name == "timestamp":
         return _convert_moments(array, "datetime64[ms]", None)
-    if dtype_kind == "m" and cql_name == "time":
+    if kind == "m" and cql_name == "time":
         return _convert_moments(array, "timedelta64[ns]", None)
-    if dtype_kind == "m" and cql_name == "duration" and _unit_name(array.dtype) in ("M", "Y"):
+    if kind == "m" and cql_name == "duration" and _unit_name(array.dtype) in ("M", "Y"):
         # A CQL duration counts months separately, because months have no fixed length in
         # nanoseconds.
         return _convert_moments(array, "timedelta64[M]", lambda value: Duration(value, 0, 0))
-    if dtype_kind == "m" and cql_name == "duration":
+    if kind == "m" and cql_name == "duration":
         return _convert_moments(array, "timedelta64[ns]", lambda value: Duration(0, 0, value))
-    if dtype_kind in "mM":
+    if kind in "mM":
         return _unfit_moments(array)
-    if dtype_kind == "O":
+    if kind == "O":
         return object_values(array.tolist(), cqltype)
+    if array.dtype.names is not None and container_of(cqltype) in (TupleType, UserType):
+        return _values_of_records(array, cqltype)
     values: list[Any] = array.tolist()
-    if dtype_kind != "f" or cql_name in _FLOATS:
+    if kind != "f" or cql_name in _FLOATS:
         return values
     return without_nan(values, cql_name, _exact_bits_of(array.dtype))
 
 
-class _UnfitMoment:
-    """A NumPy date or duration in a column of another CQL type, which binding refuses.
+def _unfit_moments(array: Array) -> list[Any]:
+    """Return NumPy dates or durations as values that binding refuses; None for missing values.
 
     NumPy converts such values to Python ints if their unit is nanoseconds or months. An integer
     column would store this number, and a date column would store a wrong day.
-
-    :param value: the NumPy scalar.
     """
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: object) -> None:
-        self._value = value
-
-    def __repr__(self) -> str:
-        return repr(self._value)
-
-
-# The error message of binding contains the class of a value, so these classes have the names of
-# NumPy's scalar classes.
-_UNFIT_MOMENTS = {
-    kind: type(name, (_UnfitMoment,), {"__slots__": ()})
-    for kind, name in (("M", "datetime64"), ("m", "timedelta64"))
-}
-
-
-def _unfit_moments(array: Array) -> list[Any]:
-    """Return NumPy dates or durations as values that binding refuses; None for missing values."""
-    unfit_moment = _UNFIT_MOMENTS[array.dtype.kind]
     return [
-        None if plain is None or value != value else unfit_moment(value)
+        None if plain is None or value != value else unfit(value)
         for plain, value in zip(array.tolist(), array, strict=True)
     ]
+
+
+def _values_of_records(array: Array, cqltype: CqlType) -> list[Any]:
+    """Convert a structured array to tuples, or to dicts for a user-defined type.
+
+    A record that is masked with all its fields becomes null.
+
+    :param cqltype: a tuple or a user-defined type.
+    """
+    values = _values_of_fields(array, cqltype)
+    masks = getattr(array, "mask", None)  # for each record, whether each field is masked
+    if masks is None:
+        return values
+    return [
+        None if _is_masked(mask) else value
+        for value, mask in zip(values, masks.tolist(), strict=True)
+    ]
+
+
+def _is_masked(mask: Any) -> bool:
+    """Return True if all parts of a record are masked."""
+    return all(map(_is_masked, mask)) if isinstance(mask, (tuple, list)) else bool(mask)
+
+
+def _values_of_fields(array: Array, cqltype: CqlType) -> list[Any]:
+    """Convert a structured array to tuples or dicts; masked fields become null.
+
+    If the records have more fields than a CQL tuple, they are returned unchanged.
+
+    :param cqltype: a tuple or a user-defined type.
+    """
+    names = array.dtype.names
+    if container_of(cqltype) is UserType:
+        types = dict(zip(cqltype.fieldnames, cqltype.subtypes, strict=True))
+        # A field that the type lacks is not converted. Binding refuses it.
+        fields = [
+            array_values(array[name], types[name]) if name in types else array[name].tolist()
+            for name in names
+        ]
+        return [dict(zip(names, items, strict=True)) for items in zip(*fields, strict=True)]
+    if len(names) > len(cqltype.subtypes):
+        return array.tolist()
+    positions = positions_in_tuple(tuple(names), len(cqltype.subtypes)) or range(len(names))
+    fields = [
+        [None] * len(array) if index is None else array_values(array[names[index]], subtype)
+        for index, subtype in zip(positions, cqltype.subtypes, strict=False)
+    ]
+    return list(zip(*fields, strict=True))
 
 
 def type_of_items(array: Array, cqltype: CqlType) -> CqlType | None:
@@ -353,8 +383,9 @@ def arrow_values(array: pyarrow.Array, cqltype: CqlType) -> list[Any]:
     """Return the values of a pyarrow array or chunked array for bind markers of `cqltype`."""
     values = arrow.arrow_values(array, cqltype)
     name = bare(cqltype).codec().cql_name
-    is_dictionary = hasattr(array.type, "index_type")
-    value_type = array.type.value_type if is_dictionary else array.type
+    # A list type also has a `value_type`.
+    is_encoded = hasattr(array.type, "index_type") or hasattr(array.type, "run_end_type")
+    value_type = array.type.value_type if is_encoded else array.type
     exact_bits = _EXACT_BITS_OF_ARROW.get(str(value_type))
     return values if exact_bits is None else _without_nan_unless_float(values, name, exact_bits)
 
@@ -409,6 +440,24 @@ def object_values(values: list[Any], cqltype: CqlType, exact_bits: int = _EXACT_
     return _without_nan_unless_float(values, name, exact_bits)
 
 
+def mark_unfit(values: Iterable[Any], cqltype: CqlType, source: Any = None) -> Iterable[Any]:
+    """Replace the unfit parts of a table's values by objects that binding refuses.
+
+    :param values: the values of a column, in the form in which they are bound.
+    :param cqltype: the CQL type of the column.
+    :param source: the column of the table; None if it has not one type for all values.
+    """
+    mark = marker_of_unfit(cqltype)
+    if mark is None:
+        return values
+    # An array of pyarrow has a type that often tells that all values fit.
+    if hasattr(source, "to_pylist") and not type_may_be_unfit(source.type, cqltype):
+        return values
+    if isinstance(values, list) and not may_be_unfit(values, cqltype):
+        return values
+    return map(mark, values)
+
+
 # -- cells -----------------------------------------------------------------------------------------
 
 
@@ -446,8 +495,8 @@ def _list_cells(cqltype: CqlType) -> Convert:
     converted_kinds = "mMO" if bare(element).codec().cql_name in _FLOATS else "mMOf"
 
     def read(cell: Any) -> object:
-        dtype_kind = getattr(getattr(cell, "dtype", None), "kind", "")
-        if dtype_kind and dtype_kind in converted_kinds:
+        kind = dtype_kind(cell)
+        if kind and kind in converted_kinds:
             return array_values(cell, element)
         if convert_element is None or not isinstance(cell, (list, tuple, set, frozenset)):
             return cell
@@ -480,7 +529,12 @@ def _tuple_cells(cqltype: CqlType) -> Convert:
     converts = [_keep_none(cell_reader(subtype)) for subtype in cqltype.subtypes]
 
     def read(cell: object) -> object:
-        items = tuple(cell.values()) if isinstance(cell, Mapping) else cell
+        items: Any = cell
+        if isinstance(cell, Mapping):
+            items = tuple(cell.values())
+            positions = positions_in_tuple(tuple(cell), len(converts))
+            if positions is not None:
+                items = [None if index is None else items[index] for index in positions]
         if not isinstance(items, (tuple, list)) or len(items) > len(converts):
             return cell
         return tuple(convert(value) for convert, value in zip(converts, items, strict=False))

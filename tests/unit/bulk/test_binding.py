@@ -992,6 +992,10 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of_once(
     )
     with pytest.warns(RuntimeWarning, match=r"column 'd' is a date, .* \(object\)"):
         assert new_binder().bind_next(iter([chunk])) is not None
+    # Integers in an array are refused, as in other tables.
+    numbers = numpy.array([["a", 20000], ["b", None]], dtype=object)
+    with pytest.raises(ValueError, match="column 'd' is a date, and the source has integers"):
+        new_binder().bind_next(iter([chunk._replace(rows=numbers)]))
 
 
 def test_a_converter_may_use_the_time_of_a_date_column(implementation: Implementation) -> None:

@@ -117,6 +117,45 @@ def test_arrow_parquet_and_structured_arrays_warn(node: FakeNode, tmp_path: Path
     assert warnings_of_load(node, exact) == []
 
 
+@pytest.mark.parametrize("encoding", ["dictionary", "runs", "list"])
+def test_numbers_inside_other_values_warn(node: FakeNode, encoding: str) -> None:
+    """A load warns of numbers in dictionaries, runs and collections like of plain numbers."""
+    pyarrow, pandas = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
+
+    def sources(numbers: list[Any]) -> Iterator[Any]:
+        """Yield tables, a mapping of columns, and rows with these numbers."""
+        prices = pyarrow.array(numbers)
+        if encoding == "dictionary":
+            prices = prices.dictionary_encode()
+        elif encoding == "runs":
+            if not hasattr(pyarrow, "RunEndEncodedArray"):
+                pytest.skip(f"pyarrow {pyarrow.__version__} has no runs")
+            # pyarrow 15 accepts only a list of ends, not an array.
+            ends = list(range(1, len(numbers) + 1))
+            prices = pyarrow.RunEndEncodedArray.from_arrays(ends, prices)
+        else:
+            lists = [[number] for number in numbers]
+            yield list(enumerate(lists))
+            yield pandas.DataFrame({"id": range(len(lists)), "price": lists})
+            prices = pyarrow.array(lists)
+        columns = {"id": pyarrow.array(range(len(numbers))), "price": prices}
+        yield columns
+        yield pyarrow.table(columns)
+
+    for type_name, numbers in (("decimal", [0.5, 30.13]), ("double", [5, 2**53 + 1])):
+        is_list = encoding == "list"
+        column_type = f"list<{type_name}>" if is_list else type_name
+        node.prime_prepare(INSERT, [("id", "int"), ("price", column_type)], pk_indexes=[0])
+        description = f"has values of type {type_name}" if is_list else f"is a {type_name}"
+        for source in sources(numbers):
+            (message,) = warnings_of_load(node, source)
+            assert message.startswith(f"column 'price' {description}, ")
+            assert f"{numbers[1]} is stored as " in message
+            assert "frame[" not in message
+        for source in sources(numbers[:1]):
+            assert warnings_of_load(node, source) == []
+
+
 def test_integers_that_floats_round() -> None:
     """`rounded_integer` returns the number that a double or float would store for such an integer.
 

@@ -198,11 +198,12 @@ def test_each_text_is_read_as_the_same_value_by_both_readers(
     for value in VALUES[type_name]:
         for is_quoted in (False, True):
             lines = ["c0,c1", f"1,{csv_field(value, is_quoted)}", f"2,{value_of_second_row}"]
-            path.write_text("\n".join([*lines, ""]), newline="")
+            path.write_text("\n".join([*lines, ""]), newline="", encoding="utf-8")
             expected, fast_rows = read_both_ways(path, "int", type_name)
             assert fast_rows == expected, value
             # Read the same value from a file with another delimiter and other quotes.
-            path.write_text(f"1;'{value}'\n".replace('"', ""), newline="")
+            text = f"1;'{value}'\n".replace('"', "")
+            path.write_text(text, newline="", encoding="utf-8")
             expected, fast_rows = read_both_ways(
                 path, "int", type_name, header=False, delimiter=";", quote="'", null="NULL"
             )
@@ -315,7 +316,7 @@ def test_random_files(
             if is_bad and generator.random() < 0.05:
                 values.append("1")
             lines.append(",".join(csv_field(value, generator.random() < 0.2) for value in values))
-        path.write_text(line_end.join(["c0,c1,c2", *lines, ""]), newline="")
+        path.write_text(line_end.join(["c0,c1,c2", *lines, ""]), newline="", encoding="utf-8")
         # Make parts and chunks so small that they begin and end anywhere in a row.
         monkeypatch.setattr(csv_files, "MORE_BYTES", generator.choice((5, 64, 1 << 20)))
         monkeypatch.setattr(chunks, "CHUNK_BYTES", generator.choice((16, 300, 1 << 20)))

@@ -494,7 +494,7 @@ def test_rows_that_an_interrupted_load_has_written_are_not_written_again(tmp_pat
     size = size_of(path)
     keep("a.csv", 5)
     keep(source=None, row=6)
-    with path.open("a") as file:
+    with path.open("a", encoding="utf-8") as file:
         file.write('{"id": 1}\n{"_source": 5, "_row": 5, "_line": 5, "_error": "", "_load": "a"}\n')
         file.write('{"_source": null, "_row": 8, "_line": 5, "_error": ""}\n')
         file.write('{"_source": "a.csv", "_row": 7}\n[]\n\xff\n{"id": 2, "_sou')

@@ -267,6 +267,31 @@ def test_integers_are_refused_as_dates_inside_collections() -> None:
         assert len(select_columns(table, reading(columns=(Column("d", cql_type),)))) == 1
 
 
+@pytest.mark.parametrize("integer", [20000, True])
+def test_integers_are_refused_as_dates_whatever_they_are_in(integer: int) -> None:
+    """Integers for dates are refused in cells, in arrays of rows, and in runs of Arrow."""
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    pyarrow = pytest.importorskip("pyarrow")
+    pair = [integer, integer]
+    vector = lookup_casstype("VectorType(SimpleDateType, 2)")
+    map_type = lookup_casstype("MapType(UTF8Type, SimpleDateType)")
+    sub_arrays = numpy.zeros(1, [("d", type(integer), (2,))])
+    sources: list[tuple[Any, Any]] = [
+        (vector, pandas.DataFrame({"d": [pair]})),
+        (vector, pandas.DataFrame({"d": [numpy.array(pair)]})),
+        (vector, sub_arrays),
+        (map_type, pandas.DataFrame({"d": [{"a": integer}]})),
+        (SimpleDateType, pandas.DataFrame({"d": pandas.arrays.SparseArray(pair)})),
+        (SimpleDateType, numpy.array([(integer,)], [("d", object)])),
+    ]
+    if hasattr(pyarrow, "RunEndEncodedArray"):
+        runs = pyarrow.RunEndEncodedArray.from_arrays([1, 2], pyarrow.array(pair))
+        sources.append((SimpleDateType, pyarrow.table({"d": runs})))
+    for cql_type, source in sources:
+        with pytest.raises(ValueError, match=r"column 'd' .*date.*, and the source has integers"):
+            select_columns(source, reading(columns=(Column("d", cql_type),)))
+
+
 @pytest.mark.parametrize(
     ("name", "suggestion"),
     [
@@ -320,6 +345,16 @@ def test_fields_that_a_mapping_leaves_out() -> None:
     assert unmapped(["id", "name"], {"name": "_row", "x": "name"}) == ["id"]
 
 
+def runs_of(pyarrow: Any, values: list[Any]) -> list[Any]:
+    """Return [a table whose column "d" has the values in runs]; [] if pyarrow is too old."""
+    if not hasattr(pyarrow, "RunEndEncodedArray"):
+        return []
+    # pyarrow 15 accepts only a list of ends, not an array.
+    ends = list(range(1, len(values) + 1))
+    runs = pyarrow.RunEndEncodedArray.from_arrays(ends, pyarrow.array(values))
+    return [pyarrow.table({"d": runs})]
+
+
 def test_a_time_of_day_that_a_date_column_loses_is_warned_of() -> None:
     """`select_columns` warns of noon in a date column, but not of midnight, nulls or masked values.
 
@@ -343,6 +378,7 @@ def test_a_time_of_day_that_a_date_column_loses_is_warned_of() -> None:
         pyarrow.table({"d": pyarrow.array([midnight, noon]).dictionary_encode()}),
         numpy.array([(midnight,), ("NaT",), (noon,)], dtype=[("d", "M8[s]")]),
         numpy.array([(None,), (noon,)], dtype=[("d", object)]),
+        *runs_of(pyarrow, [midnight, noon]),
     ):
         with pytest.warns(RuntimeWarning, match="column 'd' is a date, .* with a time of day"):
             assert len(select_columns(table, reading_dates)) == len(table)

@@ -10,6 +10,7 @@ from cassandra.bulk.retrying import (
     is_data_error,
     is_outage,
     may_be_data_error,
+    may_have_been_executed,
     may_pass,
 )
 from cassandra.errors import (
@@ -147,6 +148,24 @@ def test_errors_without_details_may_be_about_a_value() -> None:
         OperationTimedOut(),
     ):
         assert not may_be_data_error(temporary_error)
+
+
+def test_requests_that_may_have_been_executed() -> None:
+    """A request without an answer may have been executed; a request that was refused was not."""
+    lost = ConnectionException("lost")
+    for error in (lost, OperationTimedOut(), WriteTimeout("late"), WriteFailure("1 failure")):
+        assert may_have_been_executed(error)
+    assert may_have_been_executed(NoHostAvailable("none", {"a": OSError(), "b": lost}))
+    for refusal in (
+        InvalidRequest("no"),
+        Unavailable("too few replicas"),
+        NoHostAvailable("none", {"a": OSError(), "b": Unavailable("too few replicas")}),
+        NoHostAvailable("the query plan is empty", errors={}),
+    ):
+        assert not may_have_been_executed(refusal)
+    not_sent = NoHostAvailable("none", {"a": ConnectionException("no open connection to a")})
+    not_sent._was_sent = False
+    assert not may_have_been_executed(not_sent)
 
 
 def test_an_outage_is_that_no_server_answers() -> None:

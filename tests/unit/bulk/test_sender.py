@@ -34,6 +34,7 @@ from cassandra.errors import (
     OperationTimedOut,
     RequestThrottled,
     SessionShutdown,
+    Unavailable,
 )
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.messages.errors import OverloadedErrorMessage, ServerError
@@ -243,6 +244,20 @@ def test_requests_that_are_not_idempotent_are_not_repeated() -> None:
     assert report.written == 1
     assert report.failed == 1
     assert report.retries == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [(OperationTimedOut(), True), (InvalidRequest("no"), False), (Unavailable("down"), False)],
+)
+def test_rows_that_must_not_be_written_twice_may_have_been_written(
+    error: Exception, expected: bool
+) -> None:
+    """If a counter may have been added to, the row's error says so."""
+    traits = Traits(is_idempotent=False, is_counter=True, is_conditional=False)
+    report = Servers(refuse(1, error=error), traits=traits).run(bound_chunk([[1]]))
+    (failure,) = report.failures
+    assert (". The row may have been written" in failure.reason) is expected
 
 
 @pytest.mark.parametrize("has_lists", [True, False])

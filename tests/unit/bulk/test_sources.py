@@ -8,6 +8,7 @@ import io
 import json
 import sqlite3
 import warnings
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 
 from cassandra.bulk import chunks, sources
 from cassandra.bulk.chunks import Chunk, Position
+from cassandra.bulk.lost_times import LostTimes
 from cassandra.bulk.sources import (
     RowsOfColumns,
     chunks_of,
@@ -26,6 +28,9 @@ from cassandra.bulk.sources import (
     is_unloaded,
 )
 from cassandra.bulk.texts import Formats
+from cassandra.cqltypes import SimpleDateType, TimestampType, TimeType
+from cassandra.cqltypes.parse import lookup_casstype
+from cassandra.query.tables.unfit import Unfit
 from cassandra.sentinels import UNSET_VALUE
 from tests.unit.bulk.readings import reading
 
@@ -606,6 +611,96 @@ def test_a_dict_of_columns_is_read_by_position() -> None:
     for values in ({0: "a", 1: "b"}, {"a", "b"}):
         with pytest.raises(TypeError, match=r"the column 'name' is a .*, whose values have no pos"):
             sources.rows_of_columns({"id": [1, 2], "name": values})
+
+
+def bound_rows(
+    columns: dict[str, Any], lost_times: LostTimes | None = None, **types: Any
+) -> list[Any]:
+    """Return the rows of a mapping of columns with these CQL types."""
+    rows = RowsOfColumns(columns)
+    rows.convert_scalars({name: (name, types[name]) for name in types}, lost_times)
+    return [row[name] for row in rows for name in types]
+
+
+def test_datetimes_of_pandas_in_a_mapping_are_dates() -> None:
+    """Series, indexes and arrays of datetimes become dates of their time zone, as in a frame."""
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series(pandas.to_datetime(["2026-11-23", None]), index=[1, 0])
+    local = series.dt.tz_localize("Asia/Kolkata")
+    day = 2**31 + 20780
+    columns = [series, pandas.DatetimeIndex(series), series.array, local, local.array]
+    if hasattr(pandas, "ArrowDtype") and hasattr(pandas.Series, "struct"):
+        pytest.importorskip("pyarrow")
+        columns.append(series.astype("timestamp[ns][pyarrow]"))
+    for column in columns:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert bound_rows({"d": column}, LostTimes(), d=SimpleDateType) == [day, None]
+        with pytest.warns(RuntimeWarning, match="column 'd' is a date, .* with a time of day"):
+            assert bound_rows(
+                {"d": column + pandas.Timedelta("12h")}, LostTimes(), d=SimpleDateType
+            ) == [day, None]
+    # For a timestamp, the time zone counts.
+    (millis, _) = bound_rows({"t": local}, t=TimestampType)
+    assert millis == 20780 * 86_400_000 - 19_800_000
+    # Without a CQL type, because the column has a converter, the rows have pandas' own values.
+    assert RowsOfColumns({"d": local})[0] == {"d": local.iloc[0]}
+
+
+def test_integers_in_typed_columns_of_a_mapping_are_refused_as_dates() -> None:
+    """Integers for dates are refused in arrays and Series, but lists are like the rows."""
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    vector = lookup_casstype("VectorType(SimpleDateType, 2)")
+    numbers = numpy.array([20000, 1])
+    columns = [
+        (SimpleDateType, numbers),
+        (SimpleDateType, numbers > 1),
+        (SimpleDateType, numpy.ma.array(numbers, mask=[False, True])),
+        (SimpleDateType, pandas.Series(numbers)),
+        (SimpleDateType, pandas.Series([20000, None], dtype="Int32")),
+        (SimpleDateType, pandas.arrays.SparseArray(numbers)),
+        (SimpleDateType, array("i", [20000, 1])),
+        (vector, numbers.reshape(1, 2)),
+        (vector, pandas.Series([[20000, 1]])),
+    ]
+    with contextlib.suppress(ImportError):
+        import polars
+
+        columns += [(SimpleDateType, polars.Series(numbers)), (vector, polars.Series([[1, 2]]))]
+    for cql_type, column in columns:
+        with pytest.raises(ValueError, match=r"column 'd' .*date.*, and the source has integers"):
+            bound_rows({"d": column}, d=cql_type)
+    assert bound_rows({"d": [20000]}, d=SimpleDateType) == [20000]
+
+
+def test_unfit_values_of_a_mapping_are_marked() -> None:
+    """Dicts for lists and booleans for times are marked in columns of any class.
+
+    Binding refuses the marked values.
+    """
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    pyarrow = pytest.importorskip("pyarrow")
+    dicts, booleans = [{"a": "x"}], [True]
+    list_type = lookup_casstype("ListType(UTF8Type)")
+    for make_column in (
+        list,
+        lambda values: numpy.array(values, object),
+        numpy.array,
+        pandas.Series,
+        pyarrow.array,
+    ):
+        for values, cql_type in ((dicts, list_type), (booleans, TimeType)):
+            (value,) = bound_rows({"v": make_column(values)}, v=cql_type)
+            assert isinstance(value, Unfit)
+            assert repr(value).removeprefix("np.").rstrip("_") == repr(values[0])
+
+
+def test_records_of_a_mapping_are_tuples_by_the_names_of_results() -> None:
+    """The records of a structured array become tuples; the fields f0, f1, ... go by name."""
+    numpy = pytest.importorskip("numpy")
+    tuple_type = lookup_casstype("TupleType(Int32Type, Int32Type)")
+    records = numpy.array([(11, 1)], [("f1", "i4"), ("f0", "i4")])
+    assert bound_rows({"v": records}, v=tuple_type) == [(1, 11)]
 
 
 def test_an_empty_file_logs_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

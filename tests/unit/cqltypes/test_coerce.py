@@ -449,6 +449,7 @@ OTHER_CLASSES: list[tuple[Any, Any, str]] = [
     (coerce.uuid_bytes, 5, "is not a UUID"),
     (coerce.inet_bytes, 5, "is not an IP address"),
     (coerce.timestamp_millis, b"x", "is not a datetime, a date or a number of milliseconds"),
+    (coerce.timestamp_millis, True, "True .bool. is not a datetime, a date or a number of milli"),
     (coerce.date_number, 1.5, "is not a date"),
     (coerce.time_nanos, 1.5, "is not a time of day"),
     (coerce.duration_parts, (1, 2, 3), r"is not a cassandra\.util\.Duration"),

@@ -13,6 +13,7 @@ from cassandra import cqltypes as t
 from cassandra.protocol.columnar.layouts import ColumnOptions
 from cassandra.query.tables.arrow_values import arrow_values
 from cassandra.query.tables.types import Pairs
+from cassandra.query.tables.values import array_values, object_values
 from cassandra.util import Point
 from cassandra.util.temporal import Duration
 from tests.conftest import Implementation
@@ -323,6 +324,22 @@ def test_empty_lists_of_numbers() -> None:
     assert values([[], None], pyarrow.list_(pyarrow.int32()), list_of(t.Int32Type)) == [[], None]
 
 
+def test_runs_are_converted_like_other_values() -> None:
+    """The values of runs, and of slices of runs, are converted like those of plain arrays."""
+    if not hasattr(pyarrow, "RunEndEncodedArray"):
+        pytest.skip(f"pyarrow {pyarrow.__version__} has no runs")
+    structs = pyarrow.array([{"f1": 5, "f0": 6}, None, {"f1": 7, "f0": 8}])
+    runs = pyarrow.RunEndEncodedArray.from_arrays([2, 3, 6], structs)
+    cqltype = tuple_of(t.Int32Type, t.Int32Type)
+    expected = [(6, 5), (6, 5), None, (8, 7), (8, 7), (8, 7)]
+    for begin in range(7):
+        for end in range(begin, 7):
+            assert arrow_values(runs.slice(begin, end - begin), cqltype) == expected[begin:end]
+    words = pyarrow.array(["a", "b"], type_or_skip("string_view"))
+    runs = pyarrow.RunEndEncodedArray.from_arrays([1, 3], words)
+    assert arrow_values(runs, t.UTF8Type) == ["a", "b", "b"]
+
+
 def test_the_storage_of_an_extension_type_is_read() -> None:
     """The elements of an Arrow tensor (an extension type) are converted like elements of a list.
 
@@ -425,6 +442,37 @@ def test_structs_become_tuples() -> None:
     assert values(items, arrow_type, tuple_of(t.Int32Type, t.TimeType, t.Int32Type)) == expected
     (first, *_) = values(items, arrow_type, tuple_of(t.Int32Type))
     assert list(first) == ["f0", "f1"]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        # Results call the fields of a tuple f0, f1, ... Such fields are found by name.
+        (["f1", "f0"], (2, 1)),
+        (["f2", "f0"], (2, None, 1)),
+        (["f0"], (1,)),
+        # If a field has another name, or none is f0, fields go by position.
+        (["f1"], (1,)),
+        (["f1", "f2"], (1, 2)),
+        (["b", "a"], (1, 2)),
+        (["f1", "f3"], (1, 2)),
+        (["f1", "a"], (1, 2)),
+    ],
+)
+def test_fields_with_the_names_of_results_are_found_by_name(
+    names: list[str], expected: tuple[int | None, ...]
+) -> None:
+    """The fields f0, f1, ... of structs, dicts and records become these fields of a tuple."""
+    cqltype = tuple_of(t.Int32Type, t.Int32Type, t.Int32Type)
+    struct = {name: number for number, name in enumerate(names, start=1)}
+    arrow_type = pyarrow.struct([(name, pyarrow.int32()) for name in names])
+    assert values([struct, None], arrow_type, cqltype) == [expected, None]
+    lists = values([[struct], None], pyarrow.list_(arrow_type), list_of(cqltype))
+    assert lists == [[expected], None]
+    assert object_values([struct, None], cqltype) == [expected, None]
+    numpy = pytest.importorskip("numpy")
+    records = numpy.array([tuple(struct.values())], [(name, "i4") for name in names])
+    assert array_values(records, cqltype) == [expected]
 
 
 def test_structs_with_unknown_fields_are_not_user_types() -> None:
@@ -615,3 +663,15 @@ def test_half_floats_are_floats_of_python() -> None:
     (first, second) = arrow_values(lists, list_of(t.FloatType))
     assert [numbers, list(first), list(second)] == [[1.5, -2.0, 3.0], [1.5, -2.0], [3.0]]
     assert {type(number) for number in (*numbers, *first, *second)} == {float}
+
+
+def test_runs_of_values_that_pyarrow_cannot_repeat() -> None:
+    """Lists and structs of views, and lists of runs, may be the values of runs."""
+    pyarrow = pytest.importorskip("pyarrow", "18")
+    texts = pyarrow.array(["a", "b"], pyarrow.string_view())
+    runs = pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([1, 2], "int32"), texts)
+    for items in (texts, runs):
+        lists = pyarrow.ListArray.from_arrays(pyarrow.array([0, 1, 2], "int32"), items)
+        array = pyarrow.RunEndEncodedArray.from_arrays(pyarrow.array([2, 3], "int32"), lists)
+        assert arrow_values(array, list_of(t.UTF8Type)) == [["a"], ["a"], ["b"]]
+        assert arrow_values(array.slice(1), list_of(t.UTF8Type)) == [["a"], ["b"]]

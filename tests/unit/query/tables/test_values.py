@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from cassandra import cqltypes as t
 from cassandra._impl import twin
 from cassandra.cqltypes.parse import lookup_cqltype
+from cassandra.cqltypes.udt import UserType
 from cassandra.protocol.column_specs import ColumnMetadata
 from cassandra.protocol.columnar.pages import pandas_of_arrow, polars_frame
 from cassandra.query.tables.rows import rows_of
@@ -435,6 +436,37 @@ def test_moments_are_refused_by_columns_of_other_types(
             bound(implementation, list_of(list_of(cqltype)), source)
 
 
+def test_runs_of_narrow_floats_hold_fewer_integers() -> None:
+    """A float of 32 bits in a run may have lost digits, so it does not become an integer."""
+    if not hasattr(pyarrow, "RunEndEncodedArray"):
+        pytest.skip(f"pyarrow {pyarrow.__version__} has no runs")
+    floats = pyarrow.array([2.0**24, 3.0], pyarrow.float32())
+    runs = pyarrow.RunEndEncodedArray.from_arrays([1, 2], floats)
+    (large, small) = arrow_values(runs, t.Int32Type)
+    assert (type(large).__name__, small) == ("Float32", 3)
+
+
+def test_records_of_structured_arrays_are_user_types_by_field_name(
+    implementation: Implementation,
+) -> None:
+    """The records in a column of an array have the fields of a user-defined type in any order."""
+    numpy = pytest.importorskip("numpy")
+    udt = UserType.make_udt_class("ks", "u", ["a", "at"], [t.Int32Type, t.TimestampType])
+    array = numpy.zeros(1, [("c0", [("at", "M8[ns]"), ("a", "i4")])])
+    array["c0"]["at"], array["c0"]["a"] = 5_000_000, 7
+    assert bound(implementation, udt, array) == bound(implementation, udt, [({"a": 7, "at": 5},)])
+    tuple_type = tuple_of(t.TimestampType, t.Int32Type)
+    assert bound(implementation, tuple_type, array) == bound(
+        implementation, tuple_type, [((5, 7),)]
+    )
+    # A tuple of fewer fields refuses the records, and a type refuses a field that it lacks.
+    with pytest.raises(ValueError, match='row 0: column "c0"'):
+        bound(implementation, tuple_of(t.Int32Type), array)
+    other_type = UserType.make_udt_class("ks", "u", ["a", "b"], [t.Int32Type, t.Int32Type])
+    with pytest.raises(ValueError, match=r"row 0: .*'at', which is not a field"):
+        bound(implementation, other_type, array)
+
+
 def test_nested_uuids_and_times_in_pandas(implementation: Implementation) -> None:
     """UUIDs and times within tuples and collections become objects of the driver's classes."""
     numpy = pytest.importorskip("numpy")
@@ -594,3 +626,15 @@ def test_a_map_that_has_a_key_twice_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=r"^column .m. .*: a map has the key 'a' twice$"):
             list(rows_of(table, columns))
+
+
+def test_a_record_that_is_masked_with_all_its_fields_is_null() -> None:
+    """A masked field is null, and so is the whole record if each field is masked."""
+    numpy = pytest.importorskip("numpy")
+    records = numpy.ma.array(
+        [(1, 2), (3, 4), (5, 6)],
+        dtype=[("f0", "i4"), ("f1", "i4")],
+        mask=[(False, False), (True, True), (False, True)],
+    )
+    pair = t.TupleType.apply_parameters([t.Int32Type, t.Int32Type])
+    assert array_values(records, pair) == [(1, 2), None, (5, None)]
