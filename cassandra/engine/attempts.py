@@ -56,7 +56,7 @@ class Attempt:
         self.error: Exception | None = None
         self.decision: str | None = None
         # The prepared statements that the host did not know, so that the driver prepared them
-        # again on this host.
+        # again on this host, each with the number of schema changes until then.
         self.reprepared: tuple[Any, ...] = ()
         # The result metadata that was cached for the statement when the attempt was sent. If the
         # server omits the metadata from its response, this metadata decodes the response.

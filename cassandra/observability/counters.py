@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from cassandra._attempts import deciding_attempt
 from cassandra._forks import renewed
 from cassandra._logs import Log
 from cassandra._threads import RLock
+from cassandra.errors import ConnectionException, OperationTimedOut
 from cassandra.observers import ObservedRequest, RequestObserver
 from cassandra.policies.balancing import HostDistance
 
@@ -90,7 +92,7 @@ class HostCounters:
         self.bytes_out = 0
         """Bytes of the frames sent, before compression."""
         self.bytes_in = 0
-        """Bytes of the response frames, after decompression."""
+        """Bytes of the response frames that requests waited for, after decompression."""
 
 
 class RequestCounters(RequestObserver):
@@ -237,8 +239,17 @@ class RequestCounters(RequestObserver):
         :param error: the error of that attempt.
         :param decision: the decision of the retry policy.
         """
+        # A request knows the size of its last response only, so count the size of a response that
+        # was an error now. An attempt gets no response if its connection was lost. The response to
+        # an attempt that cannot be prepared again was counted when it was to be prepared.
+        is_answered = not isinstance(error, ConnectionException) and (
+            not attempt.reprepared or decision == _PREPARE
+        )
         with self._lock:
-            self._counters_of(attempt.host).retries += 1
+            counters = self._counters_of(attempt.host)
+            counters.retries += 1
+            if is_answered:
+                counters.bytes_in += request.response_size
 
     def on_speculation(self, request: ObservedRequest, attempt: Attempt) -> None:
         """Count a speculative execution at the host that it is sent to.
@@ -267,8 +278,43 @@ class RequestCounters(RequestObserver):
             self.durations.record(request.latency)
             for attempt in attempts:
                 self._counters_of(attempt.host).bytes_out += size
-            if host is not None:
+            if host is not None and (error is None or _is_answer(error, attempts)):
                 self._counters_of(host).bytes_in += request.response_size
+
+
+# The decisions after which `RequestCounters.on_retry` is called.
+_PREPARE = "prepare"
+_SENT_AGAIN = frozenset({"retry", "retry next host", _PREPARE})
+
+
+def _is_answer(error: BaseException, attempts: Sequence[Attempt]) -> bool:
+    """Return True if a request has failed by a response that `on_retry` has not counted."""
+    # CancelledError is not an Exception.
+    if isinstance(error, OperationTimedOut) or not isinstance(error, Exception):
+        return False
+    attempt = deciding_attempt(attempts, error)
+    return (
+        attempt is not None
+        and attempt.decision not in _SENT_AGAIN
+        and not isinstance(attempt.error, ConnectionException)
+    )
+
+
+def forget_departed(cluster: Any, counters: RequestCounters, gauges: ClusterGauges) -> None:
+    """Drop the counts of hosts that have left the cluster.
+
+    :param cluster: the cluster, which is not shut down.
+    :param counters: the counters of its requests.
+    :param gauges: its current state.
+    """
+    for host in set(counters.hosts) - {gauge.host for gauge in gauges.hosts}:
+        counters.forget(host)
+    # Until the nodes are known, the driver only connects to contact points: do not drop their
+    # counts.
+    if gauges.hosts:
+        in_use = {gauge.host.endpoint for gauge in gauges.hosts} | set(cluster.endpoints_resolved)
+        for endpoint in set(counters.connection_failures) - in_use:
+            counters.forget_endpoint(endpoint)
 
 
 def checked_cluster(cluster: ClusterT, owner: str) -> ClusterT:
@@ -298,8 +344,9 @@ class HostGauges(NamedTuple):
     :param waiting: the number of requests that wait for a free stream.
     :param reconnections: the number of attempts to reconnect while the host was down. This number
         never decreases.
-    :param draining: the number of connections with requests in flight to a host that will close
-        them soon. They are not included in `connections`.
+    :param draining: the number of connections that get no further requests, and will be closed when
+        their requests are over: the host will stop soon, or the session has replaced the
+        connections. They are not included in `connections`.
     :param graceful_disconnects: how often the host has announced that it will stop soon. This
         number never decreases.
     :param is_ignored: True if the load balancing policies of all sessions ignore the host, for
@@ -387,11 +434,14 @@ def _read_host_gauges(host: Host, sessions: Sequence[Any], counts: EngineCounts)
     pools = [pool for session in sessions for pool in session.pools_to(host)]
     connections = list(_open_connections(pools))
     draining_connections = [
-        connection
-        for session in sessions
-        for pool in session.draining_pools()
-        if pool.host == host
-        for connection in pool.open_connections()
+        *(connection for pool in pools for connection in pool.retired_connections()),
+        *(
+            connection
+            for session in sessions
+            for pool in session.draining_pools()
+            if pool.host == host
+            for connection in pool.open_connections()
+        ),
     ]
     # The `in_flight` of a connection is the number of its streams in use. These include the streams
     # of abandoned requests (orphans). Subtract the orphans below, because nobody waits for their

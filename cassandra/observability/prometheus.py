@@ -41,6 +41,7 @@ from cassandra.observability.counters import (
     HostGauges,
     RequestCounters,
     checked_cluster,
+    forget_departed,
 )
 
 if TYPE_CHECKING:
@@ -202,22 +203,9 @@ def _read_sources(collectors: Sequence[ClusterCollector]) -> list[_Source]:
         if cluster.is_shutdown:
             sources.append(_Source(name, counters, gauges, has_state=False))
             continue
-        # Forget the counters of hosts that have left the cluster.
-        for host in set(counters.hosts) - {gauge.host for gauge in gauges.hosts}:
-            counters.forget(host)
-        _forget_endpoints(cluster, counters, gauges)
+        forget_departed(cluster, counters, gauges)
         sources.append(_Source(name, counters, gauges, has_state=True))
     return sources
-
-
-def _forget_endpoints(cluster: Any, counters: RequestCounters, gauges: ClusterGauges) -> None:
-    """Drop the counts of connections to nodes that have left the cluster."""
-    # Until the nodes are known, the driver only connects to contact points: do not drop their
-    # counts.
-    if gauges.hosts:
-        in_use = {gauge.host.endpoint for gauge in gauges.hosts} | set(cluster.endpoints_resolved)
-        for endpoint in set(counters.connection_failures) - in_use:
-            counters.forget_endpoint(endpoint)
 
 
 def _metrics(sources: Sequence[_Source]) -> Iterator[Metric]:

@@ -29,7 +29,12 @@ from cassandra._forks import renewed
 from cassandra._habits import warn_of_milliseconds
 from cassandra._logs import Log
 from cassandra._threads import RLock, daemon_thread
-from cassandra.observability.counters import ClusterGauges, RequestCounters, checked_cluster
+from cassandra.observability.counters import (
+    ClusterGauges,
+    RequestCounters,
+    checked_cluster,
+    forget_departed,
+)
 
 if TYPE_CHECKING:
     from cassandra.metadata.endpoint import EndPoint
@@ -178,6 +183,26 @@ class StatsReporter:
         state = ("sessions", "prepared_statements", "throttled", "tablets") if has_state else ()
         for name in state:
             self._client.gauge(f"{self._prefix}.{name}", getattr(gauges, name))
+        if has_state:
+            self._forget_departed(cluster, gauges)
+
+    def _forget_departed(self, cluster: Any, gauges: ClusterGauges) -> None:
+        """Drop the counts of hosts that have left the cluster, which this report has sent."""
+        forget_departed(cluster, self.counters, gauges)
+        counts = cluster.metadata.engine_counts
+        # The engine's counts of a host continue if it comes back while the application still has
+        # its `Host`. `keyrefs` returns a copy, because the event loop may add hosts.
+        counted = [ref() for ref in (*counts.reconnections.keyrefs(), *counts.drains.keyrefs())]
+        prefixes = {
+            *(_host_prefix(host_gauges.host) for host_gauges in gauges.hosts),
+            *(_host_prefix(host) for host in (*self.counters.hosts, *counted) if host is not None),
+            *map(_prefix_of, self.counters.connection_failures),
+        }
+        self._sent = {
+            name: count
+            for name, count in self._sent.items()
+            if not name.startswith("hosts.") or ".".join(name.split(".")[:2]) in prefixes
+        }
 
     def _send_difference(self, name: str, count: int) -> None:
         """Send the increase of `count` since the last report, as StatsD expects.

@@ -550,6 +550,10 @@ class HostPool(CompatPool, bases.PoolBase):
         """Return all open connections, including those that will be closed when they are idle."""
         return [*self.connections, *self._closing]
 
+    def retired_connections(self) -> list[Connection]:
+        """Return the open connections that get no further requests. Any thread may call this."""
+        return list(self._closing)
+
     @property
     def in_flight(self) -> int:
         """The number of streams in use on all connections."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cassandra import ConsistencyLevel, ReadTimeout, Unavailable, WriteTimeout
+from cassandra.bulk.retrying import may_have_been_executed
 from cassandra.cluster import ExecutionProfile
 from cassandra.engine.request import MOST_PREPARES, Request, _DelayedRetry
 from cassandra.engine.schema.agreement import LOCAL_VERSION_QUERY
@@ -245,6 +246,14 @@ async def test_if_every_connection_breaks_no_host_available_is_raised(nodes: Fak
         assert set(failure.errors) == {node.endpoint for node in nodes.nodes}
         assert all(address in str(failure) for address in nodes.contact_points)
         assert nodes_reached(nodes) == [0, 1, 2]
+        # The nodes may have executed the request. Without a connection it is not even sent.
+        assert may_have_been_executed(failure)
+        for node in nodes.nodes:
+            node.refuse_connections()
+            await call_in_thread(node.drop_connections)
+        failure = await exception_of(session.execute(IDEMPOTENT_READ))
+        assert isinstance(failure, NoHostAvailable)
+        assert not may_have_been_executed(failure)
 
 
 async def test_unavailable_is_tried_on_one_more_host(nodes: FakeCluster) -> None:
@@ -909,6 +918,27 @@ async def test_an_observer_of_latencies_that_raises_does_not_stop_the_end_of_a_r
             assert (await session.execute(IDEMPOTENT_READ, timeout=10)).one().k == 1
         assert f"raised LookupError('{nodes[0].address}')" in caplog.text
         late_answer.open()
+
+
+async def test_a_timeout_names_each_host_that_has_not_answered(nodes: FakeCluster) -> None:
+    """If several attempts are in flight at the timeout, the error and observers name all."""
+    for index in range(3):
+        nodes[index].prime(READ, silence())
+    failed: list[str] = []
+
+    def record_failure(host: Any, error: BaseException, decision: int | None) -> None:
+        failed.append(str(host.endpoint))
+
+    async with connected(nodes, SPECULATIVE) as (_, session):
+        session._engine.core.observe_failures(record_failure)
+        with pytest.raises(OperationTimedOut) as raised:
+            await session.execute(IDEMPOTENT_READ, timeout=0.3)
+    errors = raised.value.errors
+    assert errors is not None
+    assert len(errors) == len(nodes.nodes)
+    assert sorted(map(str, errors)) == sorted(failed)
+    assert all("no answer within" in reason for reason in errors.values())
+    assert str(raised.value.last_host) == failed[-1]
 
 
 async def test_non_idempotent_statements_have_no_speculative_executions(nodes: FakeCluster) -> None:

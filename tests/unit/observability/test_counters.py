@@ -18,7 +18,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, N
 from cassandra.errors import OperationTimedOut, ReadTimeout
 from cassandra.observability.counters import BUCKETS, ClusterGauges, Histogram, RequestCounters
 from cassandra.observers import RequestObserver
-from cassandra.policies import ReconnectionPolicy
+from cassandra.policies import HostDistance, ReconnectionPolicy
 from cassandra.query import SimpleStatement
 from cassandra.testing.fake import (
     ErrorCode,
@@ -144,6 +144,66 @@ def test_failures_are_counted_by_host_and_kind() -> None:
             assert (first.retries, second.retries) == (1, 0)
             assert (first.attempts, second.attempts) == (2, 1)
             assert counters.requests == {"success": 0, "ReadTimeout": 1, "OperationTimedOut": 1}
+
+
+@pytest.mark.parametrize("ending", ["success", "error", "timeout"])
+def test_responses_to_retried_attempts_are_counted(ending: str) -> None:
+    """The bytes of an error response count for its host, also if the request is sent again."""
+    counters = RequestCounters()
+    size_of_error = 0
+    with FakeCluster(2) as nodes:
+        profile = ExecutionProfile(
+            load_balancing_policy=AddressOrderPolicy(), retry_policy=RetryOnce()
+        )
+        profiles = {EXEC_PROFILE_DEFAULT: profile}
+        nodes[0].prime(QUERY, error(ErrorCode.READ_TIMEOUT))
+        nodes[1].prime(QUERY, error(ErrorCode.READ_TIMEOUT))
+        with observed_cluster(nodes, counters, execution_profiles=profiles) as cluster:
+            session = cluster.connect()
+
+            def received() -> list[int]:
+                counts = {host.address: host_counts for host, host_counts in counters.hosts.items()}
+                return [counts[node.address].bytes_in for node in nodes.nodes]
+
+            with pytest.raises(ReadTimeout):
+                session.execute(QUERY)
+            size_of_error = received()[0]
+            assert size_of_error > 9  # the size of a header
+            assert received() == [size_of_error] * 2
+            if ending == "success":
+                nodes[1].prime(QUERY, rows(COLUMNS, []))
+                session.execute(QUERY)
+                assert received()[1] > size_of_error
+            elif ending == "timeout":
+                nodes[1].prime(QUERY, silence())
+                with pytest.raises(OperationTimedOut):
+                    session.execute(QUERY, timeout=0.1)
+                assert received()[1] == size_of_error
+            else:
+                with pytest.raises(ReadTimeout):
+                    session.execute(QUERY)
+                assert received()[1] == 2 * size_of_error
+            assert received()[0] == 2 * size_of_error
+
+
+def test_requests_on_replaced_connections_are_in_the_gauges() -> None:
+    """A connection that the application has replaced is draining while it has requests."""
+    with FakeNode() as node, Cluster([node.address], port=node.port) as cluster:
+        held_answer = hold(rows(COLUMNS, []))
+        node.prime(QUERY, held_answer)
+        cluster.set_core_connections_per_host(HostDistance.LOCAL, 2)
+        session = cluster.connect(wait_for_all_pools=True)
+        futures = [session.execute_async(QUERY) for _ in range(4)]
+        until(lambda: ClusterGauges.of(cluster).hosts[0].in_flight == 4)
+        cluster.set_core_connections_per_host(HostDistance.LOCAL, 1)
+        until(lambda: ClusterGauges.of(cluster).hosts[0].draining == 1)
+        (gauges,) = ClusterGauges.of(cluster).hosts
+        assert (gauges.connections, gauges.in_flight) == (1, 4)
+        held_answer.open()
+        for future in futures:
+            future.result()
+        until(lambda: ClusterGauges.of(cluster).hosts[0].draining == 0)
+        assert ClusterGauges.of(cluster).hosts[0].in_flight == 0
 
 
 def test_gauges_before_during_and_after_a_session() -> None:

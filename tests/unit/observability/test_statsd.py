@@ -12,8 +12,8 @@ from cassandra.cluster import Cluster, NoHostAvailable
 from cassandra.errors import InvalidRequest
 from cassandra.observability.counters import ClusterGauges
 from cassandra.observability.statsd import StatsReporter
-from cassandra.testing.fake import ErrorCode, FakeNode, error
-from tests.waiting import WAIT
+from cassandra.testing.fake import ErrorCode, FakeCluster, FakeNode, error
+from tests.waiting import WAIT, until
 
 
 class FakeClient:
@@ -202,3 +202,27 @@ def test_reports_end_with_the_cluster() -> None:
 def test_the_interval_is_positive() -> None:
     with pytest.raises(ValueError, match="interval must be positive, but is 0"):
         StatsReporter(Cluster(), FakeClient()).start(interval=0)
+
+
+def test_hosts_that_have_left_are_forgotten() -> None:
+    """The reporter keeps nothing of a host that has left the cluster, after a last report of it."""
+    client = FakeClient()
+    with FakeCluster(2) as nodes, Cluster(nodes.contact_points[:1], port=nodes.port) as cluster:
+        reporter = StatsReporter(cluster, client)
+        session = cluster.connect(wait_for_all_pools=True)
+        for _ in range(4):
+            session.execute("SELECT 1")
+        reporter.report()
+        departed = nodes[1]
+        prefix = f"hosts.{departed.address.replace('.', '_')}_{departed.port}."
+        assert len(reporter.counters.hosts) == 2
+        assert any(name.startswith(prefix) for name in reporter._sent)
+        nodes.remove_node(departed)
+        until(lambda: len(cluster.metadata.all_hosts()) == 1)
+        reporter.report()
+        assert len(reporter.counters.hosts) == 1
+        gc.collect()
+        reporter.report()
+        assert not any(name.startswith(prefix) for name in reporter._sent)
+        assert any(name.startswith("hosts.") for name in reporter._sent)
+        assert "requests.success" in reporter._sent
