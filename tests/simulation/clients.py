@@ -630,6 +630,9 @@ class Clients:
         elif event.parameter % 3 == 1:
             user.pickled = user.pickled or pickle.dumps(statement)
             statement = pickle.loads(user.pickled)
+        elsewhere = self.simulation.elsewhere
+        if elsewhere is not None and event.parameter % 2:
+            await elsewhere.write(statement, event.parameter)
         await user.session.execute(statement, (event.parameter, event.parameter))
 
     async def do_prepare_typed(self, user: User, event: PlannedEvent) -> None:

@@ -65,6 +65,7 @@ class Faults:
         self.simulation = simulation
         self.tasks: list[asyncio.Task[None]] = []
         self._down: set[str] = set()  # addresses of nodes that a fault has stopped
+        self.lingering: list[Any] = []  # nodes that were removed, and go on answering
         # True after `do_move`; at most one node moves in a simulation
         self._has_moved = False
 
@@ -82,6 +83,8 @@ class Faults:
         """End all faults that still last, and announce that all nodes are up."""
         simulation = self.simulation
         for task in self.tasks:
+            if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+                simulation.report_violation(f"a fault could not be made: {error!r}")
             task.cancel()
         simulation.network.mend_all()
         nodes: list[Any] = simulation.fake.nodes
@@ -314,6 +317,26 @@ class Faults:
             fake._introduce()
         fake.tell("TOPOLOGY_CHANGE", "NEW_NODE", node)
         fake.tell("STATUS_CHANGE", "UP", node)
+
+    async def do_linger(self, event: PlannedEvent) -> None:
+        """Remove a node that goes on answering, and names its former peers, or only itself.
+
+        It answers from the moment on at which all clients know that it was removed. Nobody could
+        tell a client whose control connection is at the node that it is not a member any more.
+        """
+        node, fake = self.node(event), self.simulation.fake
+        if len(fake.nodes) < 2 or self._down or self.simulation.plan.settings["windows"] < 0:
+            return
+        fake.remove_node(node)
+        if event.parameter % 2:
+            node.peers = []
+        for _ in range(100):
+            users = self.simulation.clients.users
+            if all(user.cluster.metadata.get_host(node.address) is None for user in users):
+                self.lingering.append(node)
+                node.start()
+                return
+            await asyncio.sleep(0.1)
 
     async def _restart_changed(
         self, nodes: list[Any], event: PlannedEvent, change: Callable[[], None]

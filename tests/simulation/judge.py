@@ -146,7 +146,12 @@ async def check_types(simulation: Simulation) -> None:
         if isinstance(statement, bytes):
             statement = pickle.loads(statement)
         try:
+            # The driver must not use what it knows of the one cluster for the other cluster.
+            if simulation.elsewhere is not None:
+                await simulation.elsewhere.write(statement, key, timeout=5.0)
             await user.session.execute(statement, (key, key), timeout=5.0)
+            if simulation.elsewhere is not None:
+                await simulation.elsewhere.write(statement, -key, timeout=5.0)
         except Exception as error:
             simulation.report_violation(f"a value cannot be written: {error!r}", error)
             continue

@@ -8,7 +8,7 @@ import hashlib
 import logging
 import random
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +49,7 @@ from tests.simulation.blocking import BlockingCluster
 from tests.simulation.certificates import contexts
 from tests.simulation.changing_schema import ChangingSchema
 from tests.simulation.clients import HANG_SECONDS, Clients
+from tests.simulation.elsewhere import Elsewhere
 from tests.simulation.faults import Faults
 from tests.simulation.gossip import LONGEST as LONGEST_GOSSIP, Gossip
 from tests.simulation.mapped_table import TABLE
@@ -154,7 +155,8 @@ class Simulation:
         self.store = Store(self.loop.time, self.log)
         if any(event.kind == "create_again" for event in plan.faults):
             names_differ = random.Random(f"{plan.seed}/markers").random() < 0.3
-            self.store.typed = TypedTable(("key", "value") if names_differ else ("k", "v"))
+            markers = ("key", "value") if names_differ else ("k", "v")
+            self.store.typed = TypedTable(markers)
         if settings.get("schema"):
             self.store.changing = ChangingSchema(self.loop, plan.seed)
         if settings.get("gossip"):
@@ -165,6 +167,15 @@ class Simulation:
         self.clock_steps: list[tuple[int, int]] = []
         """Each change of the machine's clock: the logical time, and the clock's new time."""
         self.fake = self._make_nodes()
+        self.elsewhere: Elsewhere | None = None
+        """The second cluster; None if the plan has none."""
+        if settings.get("elsewhere") and self.store.typed is not None:
+            self.elsewhere = Elsewhere(
+                self,
+                self.store.typed.markers,
+                max_version=settings["server_version"],
+                ssl_context=self._tls[1] if self._tls is not None else None,
+            )
         self.clients = Clients(self)
         self.faults = Faults(self)
 
@@ -273,10 +284,13 @@ class Simulation:
                 return AdaptiveThrottler(10, 2, 100, longest_queue)
         return None
 
-    def make_cluster(self, throttler: Any = None) -> aio.Cluster | BlockingCluster:
+    def make_cluster(
+        self, throttler: Any = None, contact_points: Sequence[str] = ()
+    ) -> aio.Cluster | BlockingCluster:
         """Return a new cluster object of the driver with the settings of the plan.
 
         :param throttler: the throttler of another cluster. None creates a new throttler.
+        :param contact_points: the addresses of nodes; empty for nodes of the plan's cluster.
         """
         settings = self.plan.settings
         interval, timeout = settings["heartbeat"]
@@ -292,7 +306,7 @@ class Simulation:
             options["ssl_context"] = client_context
         arguments: dict[str, Any] = dict(
             # Pass only three contact points, so that the driver has to discover the other nodes.
-            contact_points=self.fake.contact_points[:3],
+            contact_points=contact_points or self.fake.contact_points[:3],
             port=self.fake.port,
             execution_profiles={EXEC_PROFILE_DEFAULT: self._profile()},
             compression="lz4" if settings["compression"] else False,
@@ -409,6 +423,8 @@ class Simulation:
             self.store.changing.begin()
         for number in range(plan.settings["sessions"]):
             await self._connect(cluster, KEYSPACES[number])
+        if self.elsewhere is not None:
+            await self.elsewhere.connect()
         if self.store.gossip is not None:
             self.store.gossip.begin()
         # Start each step and each fault at its time.
@@ -466,6 +482,8 @@ class Simulation:
         """
         for cluster in self.clients.clusters:
             await cluster.shutdown()
+        if self.elsewhere is not None:
+            await self.elsewhere.shutdown()
         judge.check_timers(self)
         # Give everything that the shutdown has stopped one second of virtual time to end.
         await asyncio.sleep(1.0)
@@ -479,8 +497,17 @@ class Simulation:
         judge.check_drains(self)
         await judge.check_leftovers(self)
         self.fake.stop()
+        for node in self.faults.lingering:
+            node.stop()
+        if self.elsewhere is not None:
+            self.elsewhere.node.stop()
 
 
 def run_plan(plan: Plan) -> Outcome:
     """Run a plan, and return the outcome of its simulation."""
+    # Free what is left of earlier simulations: the driver knows prepared statements as long as they
+    # exist. Modules need not be searched each time.
+    if not gc.get_freeze_count():
+        gc.freeze()
+    gc.collect()
     return Simulation(plan).run()

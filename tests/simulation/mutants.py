@@ -38,6 +38,7 @@ from cassandra.engine.hosts import debouncing, reconnect, status_events, watch
 from cassandra.engine.pools.pool import HostPool
 from cassandra.engine.prepare import first_execution, registry, reprepare
 from cassandra.engine.prepare.changed_types import ChangedTypes
+from cassandra.engine.prepare.statements import Preparer
 from cassandra.engine.schema.refreshing import SchemaRefresher
 from cassandra.errors import ConnectionException, ConnectionShutdown
 from cassandra.policies import retry
@@ -537,6 +538,14 @@ def draining_pools_take_requests(correct: Any) -> Any:
     return wrong
 
 
+# -- nodes that were removed, and still answer -----------------------------------------------------
+
+
+@mutant("a removed node is believed", doubts.NodeDoubts, "is_removed")
+def removed_nodes_are_believed(correct: Any) -> Any:
+    return lambda self, host: False
+
+
 # -- ends ------------------------------------------------------------------------------------------
 
 
@@ -576,7 +585,7 @@ def places_in_the_queue_stay(correct: Any) -> Any:
     return _nothing
 
 
-@mutant("a repreparation that fails ends nothing", reprepare.Reprepare, "on_connection_lost")
+@mutant("a repreparation that fails ends nothing", reprepare._SharedPrepare, "on_connection_lost")
 def repreparations_are_lost(correct: Any) -> Any:
     return _nothing
 
@@ -651,6 +660,11 @@ def types_of_dropped_tables_are_kept(correct: Any) -> Any:
             correct(self, event)
 
     return wrong
+
+
+@mutant("statements of another cluster keep their id", Preparer, "own_statement")
+def ids_are_valid_everywhere(correct: Any) -> Any:
+    return lambda self, prepared: prepared
 
 
 # -- the mapper ------------------------------------------------------------------------------------

@@ -285,12 +285,15 @@ def random_plan(seed: int) -> Plan:
     may_cancel = rng.random() < 0.8
     steps = [_step(rng, number, may_cancel) for number in range(1, step_count + 1)]
     faults = [_fault(rng) for _ in range(rng.choice((0, 1, 2, 4, 6, 10, 16)))]
+    if not settings["scylla"] and (lingering := random.Random(f"{seed}/linger")).random() < 0.15:
+        faults.append(replace(_fault(lingering), kind="linger"))
     # For the same reason, another generator draws the steps and faults of the table whose type
     # changes.
     rng = random.Random(f"{seed}/types")
     if rng.random() < 0.2 and not settings["scylla"]:
         steps += [_typed_event(rng, "typed", number) for number in range(10)]
         faults += [_typed_event(rng, "create_again", 0) for _ in range(rng.choice((1, 1, 2, 3)))]
+        settings["elsewhere"] = random.Random(f"{seed}/elsewhere").random() < 0.5
     # A third generator draws the changes of the schema by other clients.
     rng = random.Random(f"{seed}/schema")
     settings["schema"] = (

@@ -31,12 +31,13 @@ class TypedTable:
 
     :param markers: the names of the bind markers in INSERT. Markers that are not called like their
         columns, such as ``:key``, cannot be compared with the schema.
+    :param changes: how often the table was dropped and created again before.
     """
 
-    def __init__(self, markers: tuple[str, str] = ("k", "v")) -> None:
-        self._markers = markers
+    def __init__(self, markers: tuple[str, str] = ("k", "v"), changes: int = 0) -> None:
+        self.markers = markers
         self.rows: dict[int, Any] = {}
-        self._changes = 0  # how often the table was dropped and created again
+        self._changes = changes  # how often the table was dropped and created again
         self._nodes: list[FakeNode] = []
 
     def add_to(self, node: FakeNode) -> None:
@@ -63,7 +64,7 @@ class TypedTable:
     def prepared(self, query_id: bytes) -> Prepared:
         """Return the description of INSERT for the current table."""
         types = ("int", _TYPES[self._changes % len(_TYPES)][0])
-        columns = list(zip(self._markers, types, strict=True))
+        columns = list(zip(self.markers, types, strict=True))
         return Prepared(INSERT, columns, (), [0], query_id, keyspace=KEYSPACE, table=NAME)
 
     def write(self, values: Any) -> None:

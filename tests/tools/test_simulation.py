@@ -252,3 +252,14 @@ def test_the_schema_is_known_in_the_end_although_events_and_readings_are_late() 
         assert any(
             "the driver knows" in line for outcome in outcomes for line in outcome.violations
         )
+
+
+def test_two_clusters_store_the_values_that_clients_have_bound_for_one_of_them() -> None:
+    """The statement has the same id in both clusters, and its table has other types."""
+    settings = {**calm_plan(blocking=False, server_version=5).settings, "elsewhere": True}
+    steps = [PlannedEvent(0.1 * number, "typed", parameter=number) for number in range(10)]
+    plan = Plan(1, settings, steps, faults=[PlannedEvent(0.5, "create_again", 2)])
+    assert run_plan(plan).violations == []
+    with MUTANTS["ids_are_valid_everywhere"].installed():
+        violations = run_plan(plan).violations
+    assert any("elsewhere" in line for line in violations)
