@@ -12,8 +12,10 @@ that the client reads the same number of responses at once in every run. The scr
 `cassandra.aio` runs on uvloop if that is installed.
 
 ``history/instructions.csv`` has the figures of the main branch. With ``--check`` the script exits
-with 1 if a case needs over 2 % more instructions than its last record. If there is a good reason
-for the increase, append the new figures and the reason with ``--record`` in the same commit.
+with 1 if a case needs over 2 % more instructions than its last record. Such a case is counted up to
+three times, and its least count is compared, because the threads of a blocking case wait for each
+other more often in some runs. If there is a good reason for the increase, append the new figures
+and the reason with ``--record`` in the same commit.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +38,7 @@ from benchmarks._lib.requirements import has, is_quick
 WORKER = Path(__file__).with_name("_lib") / "worker_instructions.py"
 FEW, MANY = 1, 3  # the worker's number of passes in a short run and in a long run
 SIZES = (2_000, 200)  # the requests of one pass: usually, and with --quick
+MOST_COUNTS = 3  # a case whose count has grown is counted so many times
 
 
 class Case(NamedTuple):
@@ -68,6 +72,21 @@ CASES = (
 def per_request(few: int, many: int) -> float:
     """Return the instructions of one request, from the counts of a short run and a long run."""
     return (many - few) / ((MANY - FEW) * SIZES[is_quick()])
+
+
+def least_count(count_once: Callable[[], float], recorded: int | None) -> float:
+    """Count once, or up to MOST_COUNTS times while the count is much greater than its record.
+
+    :param count_once: returns the instructions of one request.
+    :param recorded: the last recorded count; None if there is nothing to compare with.
+    :returns: the least count. More instructions of the code itself are in each count.
+    """
+    least = count_once()
+    for _ in range(MOST_COUNTS - 1):
+        if recorded is None or not history.grown(least, recorded):
+            break
+        least = min(least, count_once())
+    return least
 
 
 def instructions_by_function(report: str) -> dict[str, int]:
@@ -107,8 +126,10 @@ def measure(
     rows: dict[str, dict[str, float | None]] = {}
     column = "turbocql c" if implementation == "c" else "turbocql python"
     environment = counted_environment(implementation)
-    # Each case has three steps: an uncounted run, a run with few passes, and a run with many.
-    progress = bench.progress(3 * len(cases))
+    recorded = (
+        history.last(history.environment()) if bench.options.check and implementation == "c" else {}
+    )
+    progress = bench.progress(2 * len(cases))  # each case has an uncounted run, and counted runs
     with contextlib.ExitStack() as running:
         folder = running.enter_context(tempfile.TemporaryDirectory())
         bar = running.enter_context(progress)
@@ -122,13 +143,17 @@ def measure(
             # Run the worker once without counting, because the first process may have to write
             # bytecode files.
             run_worker(WORKER, [case.name, *address, str(FEW)], environment, Path(folder))
-            counts = []
-            for passes, output_file in ((FEW, few), (MANY, many)):
-                bar.step(f"{case.name}, {passes} passes")
-                counts.append(
-                    count(WORKER, [case.name, *address, str(passes)], environment, output_file)
-                )
-            instructions = per_request(*counts)
+
+            def count_once(arguments: tuple[str, ...] = (case.name, *address)) -> float:
+                counts = [
+                    count(WORKER, [*arguments, str(passes)], environment, output_file)
+                    for passes, output_file in ((FEW, few), (MANY, many))
+                ]
+                return per_request(*counts)
+
+            bar.step(f"{case.name}, counted")
+            is_compared = case.requests_in_flight > 1
+            instructions = least_count(count_once, recorded.get(case.name) if is_compared else None)
             rows[case.what] = {column: instructions}
             if case.target is not None and implementation == "c":
                 text = f"{case.what}: {instructions:,.0f}, at most {case.target:,}"

@@ -103,6 +103,8 @@ def as_rst(table: Table) -> list[str]:
 
 def escaped(text: str) -> str:
     """Return text with all markup escaped."""
+    if text == "-":
+        return "\\-"  # a hyphen alone would be a list with an empty item
     for sign in "\\*`|_":
         text = text.replace(sign, f"\\{sign}")
     return text

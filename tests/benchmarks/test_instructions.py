@@ -106,6 +106,32 @@ def test_a_case_may_grow_by_two_percent() -> None:
     assert history.grown(25_501, 25_000)
 
 
+@pytest.mark.parametrize(
+    ("counts", "least", "times"),
+    [
+        ((25_400.0,), 25_400, 1),  # within 2 % of the record
+        ((25_900.0, 25_100.0), 25_100, 2),  # by chance
+        ((25_900.0, 26_000.0, 25_800.0), 25_800, 3),  # each count is greater
+    ],
+)
+def test_a_case_that_has_grown_is_counted_again(
+    counts: tuple[float, ...], least: float, times: int
+) -> None:
+    given = iter(counts)
+    counted: list[float] = []
+
+    def count_once() -> float:
+        counted.append(next(given))
+        return counted[-1]
+
+    assert instructions.least_count(count_once, recorded=25_000) == least
+    assert len(counted) == times
+
+
+def test_a_case_without_a_record_is_counted_once() -> None:
+    assert instructions.least_count(iter((25_900.0,)).__next__, recorded=None) == 25_900
+
+
 def test_a_record_needs_a_reason(record_file: Path) -> None:
     with pytest.raises(ValueError, match="--record"):
         history.add("anywhere", {"aio-insert": 1}, " ", record_file)
