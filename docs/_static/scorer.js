@@ -1,9 +1,9 @@
-// Search ranks the tutorial, the cookbook and the guides first, then the pages that say how to use a thing, then the reference, and the
-// pages for contributors last.
+// Search ranks the guides first, then the pages that say how to use a thing, then the tutorial and the cookbook, which have a bit of
+// everything, then the reference, and the pages for contributors last.
 var Scorer = {
   score: (result) => {
     const [docname, , , , score] = result;
-    if (docname === "tutorial" || docname === "cookbook") return score + 35;
+    if (docname === "tutorial" || docname === "cookbook") return score + 14;
     if (docname.startsWith("guides/")) return score + 30;
     if (docname.startsWith("api/")) return score;
     if (["architecture", "conventions", "twins", "benchmarks"].includes(docname)) return score - 20;

@@ -53,6 +53,7 @@ GUARDED_BY = {
     # These modules are tested through their effects on a cluster.
     "engine/control/query_fallback.py": "engine/control/test_fallback_requests.py",
     "engine/attempts.py": "engine/test_happy_path.py",
+    "__main__.py": "test_main.py",
     # These modules provide names of cassandra-driver and scylla-driver, for code that imports or
     # patches these names.
     "_compat/": "drop_in/test_tracers.py",

@@ -128,11 +128,11 @@ def test_schema_metadata(
     # The block has added the column `paid`. Drop it, because other tests expect the table without
     # it.
     shop.execute("ALTER TABLE orders DROP paid")
-    assert capsys.readouterr().out.splitlines() == [
-        "id int",
-        "['id', 'customer', 'paid', 'total']",
-        "CREATE TABLE shop.orders (",
-    ]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["id int", "['id', 'customer', 'paid', 'total']"]
+    # With Cassandra 6, a comment says first what its system tables lack.
+    is_6 = node.version.startswith("6.")
+    assert lines[2].startswith("-- CHECK" if is_6 else "CREATE TABLE shop.orders (")
 
 
 def test_asyncio_guide(
