@@ -135,10 +135,11 @@ class NodeList:
             self.hosts.append(host)
         self.local = self.hosts[0]
         # True if the queried node was not in the previous reading. Its list may name known nodes
-        # although it was removed from the cluster.
+        # although it was removed from the cluster. A node without data is in no reading.
         queried_endpoint, queried_row = rows[0]
         self.is_strange = (
             bool(previous)
+            and has_local
             and queried_endpoint not in by_endpoint
             and queried_row.get("host_id") not in by_id
         )

@@ -187,7 +187,7 @@ def test_options_for_time_to_live_and_write_time() -> None:
     assert query_of(ORDERS, ttl_column="life").endswith(" USING TTL ?")
     with pytest.raises(ValueError, match="ttl and ttl_column exclude each other"):
         query_of(ORDERS, ttl=60, ttl_column="life")
-    with pytest.raises(TypeError, match="ttl must be .* the number of seconds, but is '60'"):
+    with pytest.raises(TypeError, match=r"ttl must be .* the number of seconds, but is '60'"):
         query_of(ORDERS, ttl="60")
 
 

@@ -24,12 +24,15 @@ def endpoint_and_row(host_id: uuid.UUID | None, address: str, **columns: Any) ->
     return DefaultEndPoint(address), {**defaults, "tokens": ["1"], **columns}
 
 
-def new_node_list(rows: list[Any], hosts: Any = ()) -> NodeList:
+def new_node_list(rows: list[Any], hosts: Any = (), has_local: bool = True) -> NodeList:
     """Return the node list with these rows.
 
     :param hosts: the hosts that the driver knows.
+    :param has_local: False if the queried node, which has the first row, has no data.
     """
-    return NodeList(rows, hosts, lambda endpoint: new_host(str(endpoint.address), is_up=None))
+    return NodeList(
+        rows, hosts, lambda endpoint: new_host(str(endpoint.address), is_up=None), has_local
+    )
 
 
 def hosts_from(*rows: Any) -> list[Any]:
@@ -115,6 +118,8 @@ def test_the_list_of_an_unknown_node_is_strange() -> None:
         [endpoint_and_row(ID_3, "10.0.0.1")],  # the known address is another node's now
     ):
         assert not new_node_list(rows, known).is_strange
+    without_tokens = [strange, endpoint_and_row(ID_2, "10.0.0.2")]
+    assert not new_node_list(without_tokens, known, has_local=False).is_strange
 
 
 def test_another_address_or_another_id_is_another_host() -> None:
