@@ -537,6 +537,9 @@ def _plain(source):
     elif hasattr(source, "dtype"):
         return source, False
     if hasattr(source, "chunks"):
+        # pyarrow cannot combine no chunks if the type has an extension type inside another type.
+        if source.num_chunks == 0:
+            return None
         source = _without_views(source)
         source = source.chunk(0) if source.num_chunks == 1 else source.combine_chunks()
     if hasattr(source, "dictionary_decode"):

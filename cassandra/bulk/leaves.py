@@ -11,6 +11,7 @@ leaves are arrays and Series of a single type, which are checked at once, and li
 from __future__ import annotations
 
 import datetime
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain
 from types import NoneType
@@ -217,13 +218,10 @@ def leaf_columns(cql_type: Any, column: Any, type_name: str) -> Iterator[Any]:
         return
     dtype = getattr(column, "dtype", None)
     if hasattr(column, "to_pylist"):
-        # An empty table may have no chunks, but its type counts.
-        chunks = getattr(column, "chunks", None)
-        if chunks is None:
-            chunks = [column]
-        elif not chunks:
-            chunks = [column.combine_chunks()]
-        for chunk in chunks:
+        # An empty table may have no chunks, but its type counts. For some types, pyarrow's
+        # `combine_chunks` cannot make an empty array.
+        chunks = getattr(column, "chunks", [column])
+        for chunk in chunks or [sys.modules["pyarrow"].nulls(0, column.type)]:
             yield from _arrow_leaves(cql_type, chunk, type_name)
     elif hasattr(dtype, "pyarrow_dtype"):
         values = getattr(column, "array", column).__arrow_array__()

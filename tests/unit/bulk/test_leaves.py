@@ -163,6 +163,16 @@ def test_leaves_of_arrow() -> None:
             assert len(empty) == 0
 
 
+def test_leaves_of_no_chunks_beside_an_extension_type() -> None:
+    """The library pyarrow cannot combine no chunks of such a type."""
+    pyarrow = pytest.importorskip("pyarrow")
+    if not hasattr(pyarrow, "uuid"):
+        pytest.skip("this pyarrow has no type for UUIDs")
+    fields = [("f0", pyarrow.uuid()), ("f1", pyarrow.int32())]
+    column = pyarrow.chunked_array([], pyarrow.struct(fields))
+    assert plain_leaves(TUPLE, column) == []
+
+
 def test_leaves_of_numpy_and_pandas() -> None:
     """Typed arrays and Series are leaves themselves; objects are searched one by one."""
     numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")

@@ -40,6 +40,7 @@ CONTAINERS = {
     "list<int>": "ListType(Int32Type)",
     "set<float>": "SetType(FloatType)",
     "map<text, int>": "MapType(UTF8Type, Int32Type)",
+    "tuple<uuid, double>": "TupleType(UUIDType, DoubleType)",
 }
 
 
@@ -154,6 +155,14 @@ ARRAYS: list[tuple[str, Callable[[], Any], tuple[str, ...]]] = [
 CASES = [
     (name, make_array, cqltype) for name, make_array, cqltypes in ARRAYS for cqltype in cqltypes
 ]
+
+
+def test_a_table_without_chunks_has_no_rows(implementation: Implementation) -> None:
+    """A field of an extension type: pyarrow cannot combine no chunks of such a struct."""
+    pair = pa.struct([("f0", type_or_skip("uuid")), ("f1", pa.float64())])
+    for arrow_type, cql_type in ((pa.int32(), "int"), (pair, "tuple<uuid, double>")):
+        table = pa.table({"c0": pa.chunked_array([], arrow_type)})
+        assert bound(implementation, table, cql_type) == []
 
 
 @pytest.mark.parametrize(
