@@ -5,6 +5,10 @@ The driver writes CQL literals for the parameters of a statement with ``%s``.
 
 from __future__ import annotations
 
+import copy
+import datetime
+import decimal
+import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +16,12 @@ from cassandra.codecs.converter import to_native
 
 if TYPE_CHECKING:
     from cassandra.encoder import Encoder
+
+
+# Classes of converted values that contain no other values.
+_SCALARS = frozenset({
+    bool, bytes, datetime.date, datetime.datetime, decimal.Decimal, float, int, str, uuid.UUID,
+})  # fmt: skip
 
 
 class _ClassLiteral:
@@ -33,12 +43,33 @@ class _ClassLiteral:
 
     def __call__(self, value: object) -> str:
         converted = to_native(self.to_cql, value, "a value of CQL")
-        write = self.encoder._method(type(converted))
-        # `converted` is already a CQL value. Do not convert it again if its class has a converter,
-        # too: use the function that the converter's entry has replaced.
-        while isinstance(write, _ClassLiteral):
-            write = write.previous or self.encoder._method_for_unknown()
-        return write(converted)
+        # `converted` is already a CQL value. Do not convert it again, nor the values in it, if
+        # their classes have converters, too.
+        if type(converted) in _SCALARS:
+            write = _replaced(self.encoder.mapping.get(type(converted)))
+            if write is not None:
+                return write(converted)
+        return _without_converters(self.encoder).cql_encode_all_types(converted)
+
+
+def _replaced(write: Callable[[Any], str] | None) -> Callable[[Any], str] | None:
+    """Return the function of `Encoder.mapping` that converters have replaced; others unchanged."""
+    while isinstance(write, _ClassLiteral):
+        write = write.previous
+    return write
+
+
+def _without_converters(encoder: Encoder) -> Encoder:
+    """Return a copy of an encoder that converts no values, not even inside collections."""
+    plain = copy.copy(encoder)
+    plain.mapping = {}
+    for cls, entry in encoder.mapping.items():
+        write: Any = _replaced(entry)
+        if getattr(write, "__self__", None) is encoder:
+            write = write.__func__.__get__(plain)  # the same method of the copy
+        if write is not None:
+            plain.mapping[cls] = write
+    return plain
 
 
 def write_literals(encoder: Encoder, classes: Mapping[type, Callable[[Any], Any]]) -> None:

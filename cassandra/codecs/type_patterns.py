@@ -152,8 +152,14 @@ def _make_patterns(parsed: list[Any], text: str) -> list[TypePattern]:
     patterns: list[TypePattern] = []
     items: list[Any] = []
     for item in parsed:
-        # The parser returns a quoted keyspace and the name after it as two items: join them.
-        if isinstance(item, str) and items and item.startswith("."):
+        # With blanks beside the dot, the parser returns a keyspace and the name after it as several
+        # items: join them.
+        previous = items[-1] if items else None
+        if (
+            isinstance(item, str)
+            and isinstance(previous, str)
+            and (item.startswith(".") or previous.endswith("."))
+        ):
             items[-1] += item
         else:
             items.append(item)

@@ -225,8 +225,11 @@ def cql_typename(casstypename: str) -> str:
 
 # -- CQL type names as strings, and as nested lists of names ---------------------------------------
 
-# A token of a CQL type name: an angle bracket, a comma, a quoted text, or a name.
-_CQL_TOKEN = pattern(r"\s*([<>,]|'[^']*'|\"(?:[^\"]|\"\")*\"|[^<>,\s]+)")
+# A token of a CQL type name: a bracket, a comma, or a name, of which parts may be quoted. The last
+# alternative matches a name with a quote that is left open.
+_CQL_TOKEN = pattern(
+    r"\s*([<>,]|(?:'[^']*'|\"(?:[^\"]|\"\")*\"|[^<>,\s'\"])+(?=[<>,\s]|$)|[^<>,\s]+)"
+)
 
 
 def cqltype_to_python(cql_string: str) -> list[Any]:

@@ -265,9 +265,7 @@ class _Types:
         # A converter of the column takes precedence over converters of types and classes.
         converter = self._converters.columns.get((keyspace, table, name))
         if converter is not None:
-            return _replace_decrypted_type(
-                cql_type, lambda plain: _converted_type(plain, converter)
-            )
+            return _replace_decrypted_type(cql_type, lambda plain: self._applied(plain, converter))
         # Converters are for the application's values, but these columns are the server's. For
         # example, the driver reads "[applied]", and expects a bool.
         if _NOT_OF_COLUMN.match(name):
@@ -276,6 +274,15 @@ class _Types:
         if keyspace in SERVER_KEYSPACES:
             return cql_type
         return _replace_decrypted_type(cql_type, self._with_converters)
+
+    def _applied(self, plain_type: CqlType, converter: Converter[Any, Any]) -> CqlType:
+        """Return the type to which `converter` applies.
+
+        A converter may work in one direction only. In the other direction the plain type is used,
+        so that `row_type` and the checks of loads treat its values as usual.
+        """
+        function = converter.to_cql if self._is_bound else converter.from_cql
+        return plain_type if function is None else _converted_type(plain_type, converter)
 
     def _with_converters(self, cql_type: CqlType, is_number_of_vector: bool = False) -> CqlType:
         """Return `cql_type` with the converters of types and, for bind markers, of classes.
@@ -291,7 +298,7 @@ class _Types:
         converting_type = (
             self._with_converted_subtypes(cql_type)
             if converter is None
-            else _converted_type(cql_type, converter)
+            else self._applied(cql_type, converter)
         )
         if self._is_bound and self._converters.classes and not is_number_of_vector:
             return _type_for_bound_classes(converting_type, cql_type, self._converters)

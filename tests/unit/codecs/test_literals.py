@@ -24,6 +24,10 @@ class Moment(datetime.datetime):
     """A subclass of datetime, as some libraries have."""
 
 
+class Name(str):
+    """A subclass of str."""
+
+
 @pytest.fixture
 def registry() -> CodecRegistry:
     registry = CodecRegistry()
@@ -53,9 +57,25 @@ def test_a_converted_value_is_not_converted_again() -> None:
     registry.register_class(Color, lambda color: color)
     assert encoder.cql_encode_all_types("a'b") == "'A''B'"
     assert encoder.cql_encode_all_types(Moment(2020, 1, 2)) == "'2020-01-02'"
-    # This converter returns its value unchanged, which has no literal.
-    with pytest.raises(TypeError, match=r"RED.* has no literal in CQL"):
-        encoder.cql_encode_all_types(Color.RED)
+    # This converter returns its value unchanged, which is then written as without a converter.
+    assert encoder.cql_encode_all_types(Color.RED) == "'red'"
+
+
+def test_values_in_a_converted_value_are_not_converted() -> None:
+    """As for bound values, a converter returns plain CQL values, also in a collection."""
+    registry = CodecRegistry()
+    encoder = Encoder()
+    encoder.mapping[list] = lambda items: f"({encoder.cql_encode_all_types(items[0])})"
+    registry.serve(encoder)
+    registry.register_class(str, str.upper)
+    registry.register_class(Color, lambda color: {color.value: {color.value}})
+    registry.register_class(Moment, lambda moment: [1])
+    registry.register_class(Name, lambda name: Name(f"the {name}"))
+    literal = encoder.cql_encode_all_types
+    assert literal(Color.RED) == "{'red': {'red'}}"
+    assert literal({"a": Color.RED}) == "{'A': {'red': {'red'}}}"
+    assert literal(Moment(2020, 1, 2)) == "(1)"  # by the application's own function
+    assert literal(Name("a")) == "'the a'"
 
 
 def test_an_error_names_the_value(registry: CodecRegistry) -> None:

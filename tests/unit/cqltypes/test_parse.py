@@ -153,6 +153,8 @@ def test_cql_types_are_split_into_nested_lists() -> None:
     assert t.cqltype_to_python("map<text, frozen<list<int>>>") == nested
     assert t.python_to_cqltype(nested) == "map<text, frozen<list<int>>>"
     assert t.cqltype_to_python('frozen<"Odd, name">') == ["frozen", ['"Odd, name"']]
+    assert t.cqltype_to_python('ks."Odd, <name"') == ['ks."Odd, <name"']
+    assert t.cqltype_to_python('ks."open') == ['ks."open']
     for unbalanced in ("list<int", "list<int>>"):
         with pytest.raises(ValueError, match="bracket"):
             t.cqltype_to_python(unbalanced)

@@ -258,6 +258,21 @@ def test_a_converter_may_have_one_direction_only(registry: CodecRegistry, plans:
     assert both.read("a", "a") == ("a", "A")
 
 
+def test_the_other_direction_has_the_plain_types(registry: CodecRegistry) -> None:
+    """So `row_type` converts the values of results, and loads check bound values, as usual."""
+    columns = [column("UTF8Type"), column("UTF8Type", "d"), column("Int32Type", "e")]
+    registry.register_column("ks.t.c", Converter(to_cql=str.upper))
+    registry.register_column("ks.t.d", Converter(from_cql=str.upper))
+    registry.register_type("int", Converter(to_cql=abs))
+    assert registry.converters is not None
+    bound = bound_columns(columns, registry.converters)
+    assert [is_converted(each.type) for each in bound] == [True, False, True]
+    read = converting(ResultMetadata(columns), registry.converters).columns
+    assert [is_converted(each.type) for each in read] == [False, True, False]
+    only_bound = ResultMetadata([columns[0], columns[2]])
+    assert converting(only_bound, registry.converters) is only_bound
+
+
 def test_markers_of_in_are_converted_and_those_without_a_column_are_not(
     registry: CodecRegistry, plans: Any
 ) -> None:
