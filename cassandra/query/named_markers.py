@@ -30,6 +30,8 @@ _NOT_FUNCTIONS = frozenset(
 _BEFORE_OTHER_VALUES = frozenset({"contains", "key", "like", "of"})
 # After these words, a value belongs to no column.
 _CLAUSES = frozenset({"limit", "timeout", "timestamp", "ttl"})
+# The name of a value that is a part of a column's value, or an argument of a function.
+_PART = "value(...)"
 # The name of a marker. A word of `tokens_of` may continue with a sign or a dot, as in ``:x+1``.
 _NAME = pattern(r"\w+")
 
@@ -55,7 +57,9 @@ class _List(NamedTuple):
 class MarkersOfColumns(NamedTuple):
     """What a query string says about its named markers.
 
-    :param columns: see `columns_of_named_markers`.
+    :param columns: for each marker, the names that servers give to a ``?`` in the same positions:
+        those of `columns_of_named_markers`, and the names of parts, such as ``value(m)`` in
+        ``m['a'] = :x``. Parts of other values are called ``value(...)``.
     :param unknown: the markers of which at least one value may be that of a column, but it is not
         known of which one. For each, it has all names in the statement that may be the column's.
     """
@@ -96,7 +100,11 @@ def markers_of_columns(query: str, names: Sequence[str]) -> MarkersOfColumns:
         for token in scan.tokens:
             if _is_name(token):
                 candidates.update((unquoted(token), *token.split(".")))
-    return MarkersOfColumns(scan.columns, dict.fromkeys(scan.unknown, candidates))
+    columns = {
+        marker: scan.columns.get(marker, set()) | scan.parts.get(marker, set())
+        for marker in scan.columns.keys() | scan.parts.keys()
+    }
+    return MarkersOfColumns(columns, dict.fromkeys(scan.unknown, candidates))
 
 
 class _Scan:
@@ -111,6 +119,9 @@ class _Scan:
             text if text.startswith('"') else text.lower() for _, text in tokens_of(query)
         ]
         self.columns: dict[str, set[str]] = {}
+        # For each named marker whose value is no whole value of a column, or is added to one: what
+        # servers call a ``?`` in this position.
+        self.parts: dict[str, set[str]] = {}
         self.unknown: set[str] = set()
         # How often each named marker is in the statement.
         self.counts: Counter[str] = Counter()
@@ -170,10 +181,15 @@ class _Scan:
         if (brackets is not None and brackets.has_parts) or (
             before in _ARITHMETIC or (marker != word and not is_quoted)
         ):
+            self._add_part(marker, self._added_to(last) or self._key_of(brackets))
             return
         name: _Columns | None = None
         if before not in ("(", ","):  # the operand of an operator: ``a = :x``, ``a IN :x``
-            if before in _BEFORE_OTHER_VALUES or self._has_part_on_left(last):
+            if before in _BEFORE_OTHER_VALUES:
+                self._add_part(marker, self._searched(last))
+                return
+            if self._has_part_on_left(last):
+                self._add_part(marker, self._part_on_left(last))
                 return
             name = f"[{before}]" if before in _CLAUSES else self._compared(last)
             if name is not None and before == "in":
@@ -182,6 +198,7 @@ class _Scan:
             if after in _ARITHMETIC or (
                 brackets.columns is None and self._has_part_on_left(brackets.start - 1)
             ):
+                self._add_part(marker, self._part_on_left(brackets.start - 1))
                 return
             if after in (",", ")"):
                 name = brackets.columns
@@ -191,9 +208,66 @@ class _Scan:
                     name = name[value_number] if value_number < len(name) else None
         if name is None:
             self.unknown.add(marker)
+            if before == "json":  # ``INSERT INTO t JSON :x``
+                self._add_part(marker, "[json]")
         else:
             text = name if isinstance(name, str) else f"({','.join(name)})"
             self.columns.setdefault(marker, set()).add(text)
+
+    def _add_part(self, marker: str, name: str | None) -> None:
+        """Note a marker in `parts`.
+
+        :param name: what servers call a ``?`` in its position; None for `_PART`.
+        """
+        self.parts.setdefault(marker, set()).add(name or _PART)
+
+    def _added_to(self, last: int) -> str | None:
+        """Return ``c`` for the value in ``c = c + :x``.
+
+        :param last: the index of the last token before the value.
+        :returns: None if the statement has another form.
+        """
+        tokens = self.tokens
+        if last < 3 or tokens[last] not in ("+", "-"):
+            return None
+        left = self._left_of(last - 2)
+        is_same = left >= 0 and tokens[left] == tokens[last - 1] and _is_name(tokens[left])
+        return unquoted(tokens[left]) if is_same else None
+
+    def _key_of(self, brackets: _List | None) -> str | None:
+        """Return ``key(m)`` for the value in ``m[:x]``; None if the brackets have another form."""
+        if brackets is None or self.tokens[brackets.start] != "[":
+            return None
+        name = self.tokens[brackets.start - 1] if brackets.start else ""
+        return f"key({unquoted(name)})" if name and _is_name(name) else None
+
+    def _searched(self, last: int) -> str | None:
+        """Return the name of the value after ``CONTAINS``, ``LIKE`` or ``ANN OF``.
+
+        :param last: the index of this word.
+        """
+        tokens = self.tokens
+        name = "{}"  # of ``c LIKE :x`` and ``ORDER BY c ANN OF :x``
+        if tokens[last] in ("key", "of"):
+            name = "key({})" if tokens[last] == "key" else name
+            last -= 1
+        elif tokens[last] == "contains":
+            name = "value({})"
+        column = tokens[last - 1] if last > 0 else ""
+        return name.format(unquoted(column)) if column and _is_name(column) else None
+
+    def _part_on_left(self, last: int) -> str | None:
+        """Return ``value(m)`` for ``m[?] = :x``, and ``n`` for ``n += :x``.
+
+        :param last: the index at which the operator ends.
+        """
+        left = self._left_of(last)
+        is_element = self.tokens[left] == "]"
+        before = (self._starts.get(left, 0) if is_element else left) - 1
+        name = self.tokens[before] if before >= 0 else ""
+        if not name or not _is_name(name):
+            return None
+        return f"value({unquoted(name)})" if is_element else unquoted(name)
 
     def _list_at(self, index: int, lists: Sequence[_List]) -> _List:
         """Return the `_List` of the bracket that opens at `index`.

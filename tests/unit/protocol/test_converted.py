@@ -316,6 +316,8 @@ def test_named_markers_are_converted_as_their_columns(
     for name in ("[limit]", "[ttl]", "partition key token"):
         assert encoded(1, "Int32Type", name) == int32_pack(1)
     assert encoded(1, "Int32Type", "[ttl]", "[limit]") == int32_pack(1)
+    # The element of another column's collection, in ``m['a'] = :c``.
+    assert encoded("x", "UTF8Type", "value(m)") == b"x"
     # No value fits both.
     for cql_type, columns in (("Int32Type", ("[ttl]", "n")), ("UTF8Type", ("c", "d"))):
         with pytest.raises(EncodeTypeError, match=r":c stands for .*converted in the same way"):

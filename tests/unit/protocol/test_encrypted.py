@@ -499,6 +499,8 @@ def test_named_markers_are_encrypted_as_their_columns(implementation: Implementa
         ColumnMetadata("ks", "t", "x", BytesType),
     ]
     named = {"other": {"c"}, "some": {"in(c)"}, "x": {"y"}}
+    element = ColumnMetadata(*markers[0][:2], "c", BytesType)
+    assert bound_columns([element], policy, named={"c": {"value(m)"}}) == [element]
     block = plan_of(implementation, bound_columns(markers, policy, named=named), key=()).bind(
         (5, [6], b"x"), version=4
     )

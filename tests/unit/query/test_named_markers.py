@@ -101,6 +101,33 @@ def test_markers_of_unknown_columns(query: str, expected: set[str]) -> None:
     assert set(markers_of_columns(query, names).unknown) == expected
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("UPDATE t SET m[:k] = :x, \"M\"['a'] = (blob) :y, m[?] IN (1, :z)",
+         {"k": "key(m)", "x": "value(m)", "y": "value(M)", "z": "value(m)"}),
+        ('UPDATE t SET l = l + :x, "N" = "N" - :y, n += :z, c = d + :w',
+         {"x": "l", "y": "N", "z": "n", "w": "value(...)"}),
+        ("UPDATE t SET l = [:a, (blob) :b], m = {1: :e, :f : 'a'}, n = 1 + :g",
+         dict.fromkeys("abefg", "value(...)")),
+        ("SELECT f(:v), g(h((blob) :w)) FROM t", dict.fromkeys("vw", "value(...)")),
+        ('SELECT * FROM t WHERE s CONTAINS :x AND "M" CONTAINS KEY :y AND c LIKE :z',
+         {"x": "value(s)", "y": "key(M)", "z": "c"}),
+        ("SELECT * FROM t ORDER BY v ANN OF (vector<float, 2>) :x", {"x": "v"}),
+        ("INSERT INTO t JSON :x", {"x": "[json]"}),
+        ("] = :x", {"x": "value(...)"}),
+        ("CONTAINS :x", {"x": "value(...)"}),
+        ("+= :x", {"x": "value(...)"}),
+        ("+ + + :x", {"x": "value(...)"}),
+        ("[:x]", {"x": "value(...)"}),
+    ],
+)  # fmt: skip
+def test_parts_of_values_are_called_as_servers_do(query: str, expected: dict[str, str]) -> None:
+    """Otherwise a marker would get the converter, or the key, of a column with its own name."""
+    columns = markers_of_columns(query, []).columns
+    assert columns == {marker: {name} for marker, name in expected.items()}
+
+
 def test_unknown_markers_have_the_names_of_all_columns() -> None:
     """The column of an unknown marker is one that the statement names."""
     found = markers_of_columns('SELECT "A b", ks.c FROM t WHERE :v = d AND e = :x', ["v", "x"])
