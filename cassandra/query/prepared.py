@@ -390,10 +390,13 @@ class PreparedStatement(StatementSettings, bases.PreparedBase):
         :param home: an object that identifies the cluster.
         :returns: True if the statement belongs to the cluster now.
         """
-        with _planning:
-            if self._home is None:
-                self._home = home
-            return self._home is home
+        # Executions ask for a statement of another cluster, so they must not wait for the lock,
+        # which is held while plans are built. Once set, the attribute does not change.
+        if self._home is None:
+            with _planning:
+                if self._home is None:
+                    self._home = home
+        return self._home is home
 
     def _follow_encryption(self) -> None:
         """Ask the encryption policy to report its changes to this statement.

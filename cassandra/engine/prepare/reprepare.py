@@ -26,7 +26,7 @@ from cassandra.errors import (
     RequestExecutionException,
 )
 from cassandra.protocol.messages.errors import ErrorMessage, ServerError
-from cassandra.protocol.opcodes import PREPARE
+from cassandra.protocol.opcodes import ERROR, PREPARE
 from cassandra.query.keyspace_texts import names_its_keyspace
 from cassandra.query.prepared import index_by_id, is_unknown
 from cassandra.query.statement import query_head
@@ -132,7 +132,7 @@ class _Step:
     `keyspace_gate.Held`.
     """
 
-    __slots__ = ("_owner", "_sent", "needs_keyspace", "prepared")
+    __slots__ = ("_owner", "_sent", "has_tried_again", "needs_keyspace", "prepared")
 
     # A PREPARE is not a USE, and it never needs a connection without a keyspace.
     is_use = needs_none = False
@@ -141,6 +141,7 @@ class _Step:
         self._owner = owner
         self.prepared = prepared
         self._sent: _SharedPrepare | None = None  # the PREPARE whose response this step awaits
+        self.has_tried_again = False  # True after `try_again`, which is called only once
         # True if the PREPARE depends on the connection's keyspace. In protocol version 5, the
         # PREPARE contains the keyspace itself.
         self.needs_keyspace = (
@@ -188,6 +189,13 @@ class _Step:
             self._sent = _SharedPrepare.join(self)
         except ConnectionException as error:
             self.on_lost(error)
+
+    def try_again(self) -> None:
+        """Send another PREPARE, because another request was told of an error, or told nothing."""
+        self._sent = None
+        self.has_tried_again = True
+        if not self.is_over:
+            self.start()
 
     def abandon(self) -> None:
         """Do not wait for the response."""
@@ -303,12 +311,23 @@ class _SharedPrepare:
         return shared
 
     def leave(self, step: _Step) -> None:
-        """Do not call `step` any more. If no step is left, nobody awaits the response."""
+        """Do not call `step` any more. If no step is left, nobody awaits the response.
+
+        The request has probably timed out, so the response may never come. Let no further step
+        wait for it. If the request is the one that has waited longest, the others prepare the
+        statement again.
+        """
         if step in self._steps:
+            is_first = step is next(iter(self._steps))
             del self._steps[step]
+            self._forget()
+            retrying = [other for other in self._steps if is_first and not other.has_tried_again]
+            for other in retrying:
+                del self._steps[other]
             if not self._steps:
-                self._forget()
                 self._connection.abandon(self._stream, self)
+            for other in retrying:
+                other.try_again()
 
     def _forget(self) -> None:
         """Let no further step join."""
@@ -318,8 +337,12 @@ class _SharedPrepare:
     def on_response(self, connection: Connection, opcode: int, flags: int, body: bytes) -> None:
         self._forget()
         steps, self._steps = self._steps, {}
-        for step in steps:
-            step.on_response(self._change_count, opcode, flags, body)
+        for index, step in enumerate(steps):
+            # An error may be transient. Only one request gets it; the others share another PREPARE.
+            if index > 0 and opcode == ERROR and not step.has_tried_again:
+                step.try_again()
+            else:
+                step.on_response(self._change_count, opcode, flags, body)
 
     def on_connection_lost(self, connection: Connection, error: Exception) -> None:
         self._forget()

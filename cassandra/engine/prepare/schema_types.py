@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from cassandra.protocol.column_specs import ColumnMetadata
 
 _VARCHAR = pattern(r"\bvarchar\b")
+# What Cassandra calls the argument of a function. The names of lists, such as "in(a.b)", and of
+# parts, such as "value(m)", have the same form, but without "arg".
+_ARGUMENT = pattern(r"arg\d+\((.+)\..+\)")
 
 
 def is_of_clause(marker: ColumnMetadata) -> bool:
@@ -39,7 +42,8 @@ def is_of_function(marker: ColumnMetadata) -> bool:
 
     :param marker: the bind marker.
     """
-    return marker.name.endswith(")") and "(system." not in marker.name
+    match = _ARGUMENT.fullmatch(marker.name)
+    return match is not None and match[1] != "system"
 
 
 def column_of(metadata: Metadata, marker: ColumnMetadata) -> SchemaColumn | None:

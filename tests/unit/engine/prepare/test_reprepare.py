@@ -289,18 +289,51 @@ def requests_of_one_statement(count: int) -> tuple[list[RecordingRequest], list[
 def test_requests_share_the_prepare_of_a_statement() -> None:
     """One that gives up leaves the PREPARE to the others, in whose order they are sent again."""
     requests, steps, connection = requests_of_one_statement(3)
-    requests[0].done = True
-    steps[0].cancel()
+    requests[1].done = True
+    steps[1].cancel()
     assert (len(connection.sent), connection.abandoned) == (1, [])
     respond(connection, RESULT, prepare_answer())
-    assert [request.calls for request in requests] == [[], *[[("resend", "attempt")]] * 2]
+    resent = [("resend", "attempt")]
+    assert [request.calls for request in requests] == [resent, [], resent]
     assert connection.prepares == {}
+
+
+def test_a_lost_response_costs_one_request() -> None:
+    """If the first request gives up, the others prepare again, and later ones do not join it."""
+    requests, steps, connection = requests_of_one_statement(3)
+    lost = connection.sent[0][0]
+    requests[0].done = True
+    steps[0].cancel()
+    assert (len(connection.sent), connection.abandoned) == (2, [lost])
+    later = RecordingRequest()
+    Reprepare(later, "attempt", select_statement(), connection).start()  # type: ignore[arg-type]
+    assert len(connection.sent) == 2
+    # They try again only once.
+    requests[1].done = True
+    steps[1].cancel()
+    assert (len(connection.sent), connection.abandoned) == (3, [lost])
+    connection.sent[1][0].on_response(connection, RESULT, 0, prepare_answer())
+    assert (requests[2].calls, later.calls) == ([("resend", "attempt")], [])
+    respond(connection, RESULT, prepare_answer())
+    assert later.calls == [("resend", "attempt")]
+
+
+def test_an_error_of_a_shared_prepare_fails_one_request() -> None:
+    """The error may be transient, so the others prepare the statement again, but only once."""
+    requests, _, connection = requests_of_one_statement(3)
+    body = int32(0x2200) + string("no")
+    respond(connection, ERROR, body)
+    assert len(connection.sent) == 2
+    assert [request.calls for request in requests] == [[InvalidRequest], [], []]
+    respond(connection, ERROR, body)
+    assert len(connection.sent) == 2
+    assert [request.calls for request in requests] == [[InvalidRequest]] * 3
 
 
 def test_a_shared_prepare_is_abandoned_when_no_request_awaits_it() -> None:
     _, steps, connection = requests_of_one_statement(2)
     responder = connection.sent[0][0]
-    for step in steps:
+    for step in reversed(steps):
         assert connection.abandoned == []
         step.cancel()
     assert (connection.abandoned, connection.prepares) == ([responder], {})
