@@ -211,7 +211,7 @@ class Columns:
         self._table = table
         self._options = options
         self._is_plain = is_plain
-        columns = columns_of(prepared)
+        columns = columns_of(prepared, table)
         names = [column.name for column in columns]
         marker_fields = options.marker_fields()
         mapping = {**selection.mapping, **marker_fields}

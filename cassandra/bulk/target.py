@@ -726,18 +726,25 @@ def full_name(table: TableMetadata) -> str:
     return f"{protect_name(table.keyspace_name)}.{protect_name(table.name)}"
 
 
-def columns_of(prepared: PreparedStatement) -> list[Column]:
+def columns_of(prepared: PreparedStatement, table: TableMetadata | None = None) -> list[Column]:
     """Return the columns that a prepared statement binds, with the types of decrypted values.
 
     The types have no converters: converters are for the application's classes, but files have CQL
     values.
 
     :param prepared: the statement.
+    :param table: the table that it writes; None if it is not known.
     """
+    # The name of a column in quotes may look like the name of a marker, for example "x[1]".
+    names = table.columns if table is not None else ()
     # For an encrypted column, the server's metadata says blob. The plan has the type of the
     # decrypted values.
     return [
-        Column(usual_name(column.name), column.type, is_hidden=is_encrypted(column.type))
+        Column(
+            column.name if column.name in names else usual_name(column.name),
+            column.type,
+            is_hidden=is_encrypted(column.type),
+        )
         for column in prepared.plain_plan.columns
     ]
 

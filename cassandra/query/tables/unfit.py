@@ -97,12 +97,47 @@ def may_be_unfit(values: Iterable[Any], cqltype: CqlType) -> bool:
     classes = {*map(type, values)}
     if base is None:
         return any(issubclass(cls, bool) or cls.__name__ in _NUMPY_BOOLEANS for cls in classes)
-    if base not in (ListType, SetType, VectorType) or not classes <= _LIST_CLASSES:
+    parts = _parts_of(values, classes - {NoneType}, cqltype)
+    if parts is None:
         return True
-    element = element_of(cqltype)
-    if marker_of_unfit(element) is None:
-        return False
-    return may_be_unfit([*chain.from_iterable(filter(None, values))], element)
+    return any(
+        marker_of_unfit(subtype) is not None and may_be_unfit([*part], subtype)
+        for part, subtype in parts
+    )
+
+
+def _parts_of(
+    values: Iterable[Any], classes: set[type], cqltype: CqlType
+) -> list[tuple[Iterable[Any], CqlType]] | None:
+    """Return all elements, keys or fields of the values of a column, by their CQL type.
+
+    :param values: the values of a list, set, vector, map, tuple or user-defined type.
+    :param classes: the classes of the values that are not None.
+    :param cqltype: the CQL type of the values.
+    :returns: None if the values are of classes, or of lengths, whose parts are not known.
+    """
+    base = container_of(cqltype)
+    present = [value for value in values if value is not None]
+    if base in (ListType, SetType, VectorType):
+        if not classes <= _LIST_CLASSES:
+            return None
+        return [(chain.from_iterable(present), element_of(cqltype))]
+    subtypes = cqltype.subtypes
+    if classes == {dict} and base is MapType:
+        items = chain.from_iterable(map(dict.values, present))
+        return [(chain.from_iterable(present), subtypes[0]), (items, subtypes[1])]
+    if classes == {dict} and base is UserType:
+        names = cqltype.fieldnames
+        return [
+            (map(operator.methodcaller("get", name), present), subtype)
+            for name, subtype in zip(names, subtypes, strict=True)
+        ]
+    if base is MapType or not classes <= _LIST_CLASSES or {*map(len, present)} != {len(subtypes)}:
+        return None
+    return [
+        (map(operator.itemgetter(index), present), subtype)
+        for index, subtype in enumerate(subtypes)
+    ]
 
 
 def type_may_be_unfit(arrow_type: Any, cqltype: CqlType) -> bool:
@@ -146,7 +181,7 @@ _ARROW_TIMES = frozenset(
 _ARROW_LISTS = frozenset({"list", "large_list", "fixed_size_list", "list_view", "large_list_view"})
 
 # The classes of values whose elements `may_be_unfit` checks.
-_LIST_CLASSES = frozenset({list, tuple, NoneType})
+_LIST_CLASSES = frozenset({list, tuple})
 _NUMPY_BOOLEANS = ("bool", "bool_")  # NumPy 2 and NumPy 1
 
 
@@ -177,15 +212,14 @@ def _marker_of_vectors(cqltype: CqlType) -> Convert | None:
     def mark(value: Any) -> Any:
         items = value
         if type(value) is not list:
-            # Binding refuses strings and mappings, which are iterable, too.
-            if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+            # Binding refuses strings and mappings, which are iterable, too. A generator is not
+            # read, because the column may be read again.
+            if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Collection):
                 return value
             try:
                 items = list(value)
             except TypeError:  # an array without dimensions
                 return value
-            if not isinstance(value, Collection):
-                value = items  # some iterables can be read only once
         marked = list(map(mark_element, items))
         return value if _is_same(items, marked) else marked
 

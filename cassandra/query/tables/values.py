@@ -221,7 +221,8 @@ def _values_of_fields(array: Array, cqltype: CqlType) -> list[Any]:
     :param cqltype: a tuple or a user-defined type.
     """
     names = array.dtype.names
-    if container_of(cqltype) is UserType:
+    # Fields of which none has the name of a field of the user-defined type go by position.
+    if container_of(cqltype) is UserType and not {*names}.isdisjoint(cqltype.fieldnames):
         types = dict(zip(cqltype.fieldnames, cqltype.subtypes, strict=True))
         # A field that the type lacks is not converted. Binding refuses it.
         fields = [

@@ -586,6 +586,10 @@ def test_the_columns_of_a_statement_have_the_types_of_its_values() -> None:
     assert [column.name for column in columns] == ["a", "b"]
     # Cassandra 6 calls the markers of ``(c, d) = (?, ?)`` otherwise.
     assert [column.name for column in columns_of(statement("(c, d)[0]", "a"))] == ["c", "a"]
+    # But the table may have a column with such a name.
+    odd_table = table_metadata(customer="uuid", placed="timestamp", **{"x[1]": "int"})
+    odd_columns = columns_of(statement("x[1]", "y[1]"), odd_table)
+    assert [column.name for column in odd_columns] == ["x[1]", "value(y)"]
     assert [column.type for column in columns] == [
         column.type for column in prepared.column_metadata
     ]

@@ -459,6 +459,10 @@ def test_records_of_structured_arrays_are_user_types_by_field_name(
     assert bound(implementation, tuple_type, array) == bound(
         implementation, tuple_type, [((5, 7),)]
     )
+    # Fields with other names go by position.
+    renamed = numpy.zeros(1, [("c0", [("f0", "i4"), ("f1", "M8[ms]")])])
+    renamed["c0"]["f0"], renamed["c0"]["f1"] = 7, 5
+    assert bound(implementation, udt, renamed) == bound(implementation, udt, array)
     # A tuple of fewer fields refuses the records, and a type refuses a field that it lacks.
     with pytest.raises(ValueError, match='row 0: column "c0"'):
         bound(implementation, tuple_of(t.Int32Type), array)
