@@ -151,10 +151,12 @@ class Load:
         _check_checkpoint_options(options)
         self._watch = None if options.dry_run else watch
         self._options = options
-        self._is_plain = is_plain
         self._metadata = session.cluster.metadata
         # The list of the source's files, or the source itself if it has no files.
         self._source = _checked_source(source, options)
+        self._is_plain = is_plain or (
+            isinstance(self._source, RowsOfColumns) and self._source.is_plain
+        )
         self._target: TableMetadata | PreparedStatement
         if isinstance(target, PreparedStatement):
             check_statement_using(target, options.using())

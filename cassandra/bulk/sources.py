@@ -42,6 +42,7 @@ from cassandra.bulk.opened import MANIFEST, STANDARD_INPUT, UNFINISHED, bare_nam
 from cassandra.bulk.row_sizes import MEASURED, size_of_row
 from cassandra.cqltypes.failures import add_note
 from cassandra.errors import DependencyException
+from cassandra.protocol.columnar.named_arrays import NamedArrays
 from cassandra.query.snapshots import snapshot
 from cassandra.query.tables.rows import arrow_batches, is_array, is_arrow, is_frame, without_views
 from cassandra.query.tables.types import dtype_kind
@@ -160,6 +161,9 @@ class RowsOfColumns(Sequence[dict[str, Any]]):
             )
         self._columns = {name: _by_position(name, values) for name, values in columns.items()}
         self._count = next(iter(lengths.values()), 0)  # the number of rows
+        # True for the columns that `to_numpy` returns, which have plain CQL values, as tables do.
+        # An application's own mapping may have its own objects, even in arrays.
+        self.is_plain = isinstance(columns, NamedArrays)
         # By column name, the CQL types of the columns without a converter.
         self._types: dict[str, Any] = {}
         # By column name, the CQL types of the columns whose values `__iter__` converts.

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from cassandra.client.batches import BATCH_WARNING_INTERVAL
     from cassandra.client.messages import message_of
+    from cassandra.codecs.literals import UserTypeLiteral
     from cassandra.codecs.registry import CodecRegistry
     from cassandra.encoder import Encoder
     from cassandra.engine.happy_path import HappyPath
@@ -44,19 +45,18 @@ if TYPE_CHECKING:
     from cassandra.engine.session import EngineSession
     from cassandra.metadata.host import Host
     from cassandra.protocol.handler import called_handler
-    from cassandra.util.cql_text import protect_name
     from cassandra.util.intervals import OncePerInterval
 else:
     at_first_cluster(
         __name__,
         BATCH_WARNING_INTERVAL="cassandra.client.batches",
         CodecRegistry="cassandra.codecs.registry",
+        UserTypeLiteral="cassandra.codecs.literals",
         Encoder="cassandra.encoder",
         MessageBody="cassandra.engine.request_bodies",
         OncePerInterval="cassandra.util.intervals",
         called_handler="cassandra.protocol.handler",
         message_of="cassandra.client.messages",
-        protect_name="cassandra.util.cql_text",
     )
 
 _Value = TypeVar("_Value")
@@ -429,15 +429,9 @@ class SessionBase(RequestMaker, ObservedBySession):
         if klass is dict:
             return  # keep the encoder's default: a dict becomes a map literal
 
-        def encode(value: object) -> str:
-            literal = self.encoder.cql_encode_all_types
-            pairs = (
-                f"{protect_name(field)} : {literal(getattr(value, field, None), as_text_type=True)}"
-                for field in fields()
-            )
-            return "{" + " , ".join(pairs) + "}"
-
-        self.encoder.mapping[klass] = encode
+        self.encoder.mapping[klass] = UserTypeLiteral(lambda: self.encoder, fields)
+        # If a converter is registered for the class, it is called first.
+        self._codecs.serve(self.encoder)
 
     @property
     def request_capacity(self) -> int:

@@ -9,10 +9,11 @@ import copy
 import datetime
 import decimal
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.codecs.converter import to_native
+from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
     from cassandra.encoder import Encoder
@@ -22,6 +23,35 @@ if TYPE_CHECKING:
 _SCALARS = frozenset({
     bool, bytes, datetime.date, datetime.datetime, decimal.Decimal, float, int, str, uuid.UUID,
 })  # fmt: skip
+
+
+class UserTypeLiteral:
+    """An entry of `Encoder.mapping`: writes the literals of a user-defined type.
+
+    :param current_encoder: returns the encoder that writes the fields. The application may replace
+        the encoder of its session.
+    :param fields: returns the names of the type's fields.
+    """
+
+    __slots__ = ("_current_encoder", "_fields")
+
+    def __init__(
+        self, current_encoder: Callable[[], Encoder], fields: Callable[[], Sequence[str]]
+    ) -> None:
+        self._current_encoder = current_encoder
+        self._fields = fields
+
+    def __call__(self, value: object) -> str:
+        literal = self._current_encoder().cql_encode_all_types
+        pairs = (
+            f"{protect_name(field)} : {literal(getattr(value, field, None), as_text_type=True)}"
+            for field in self._fields()
+        )
+        return "{" + " , ".join(pairs) + "}"
+
+    def of(self, encoder: Encoder) -> UserTypeLiteral:
+        """Return the entry for another encoder."""
+        return UserTypeLiteral(lambda: encoder, self._fields)
 
 
 class _ClassLiteral:
@@ -67,23 +97,33 @@ def _without_converters(encoder: Encoder) -> Encoder:
         write: Any = _replaced(entry)
         if getattr(write, "__self__", None) is encoder:
             write = write.__func__.__get__(plain)  # the same method of the copy
+        elif isinstance(write, UserTypeLiteral):
+            write = write.of(plain)
         if write is not None:
             plain.mapping[cls] = write
     return plain
 
 
-def write_literals(encoder: Encoder, classes: Mapping[type, Callable[[Any], Any]]) -> None:
-    """Make `encoder` convert values of the classes in `classes`, and of no other classes.
+def write_literals(encoder: Encoder, registered: Mapping[type, Callable[[Any], Any]]) -> None:
+    """Make `encoder` convert values of the registered classes, and of no other classes.
 
     Functions that the application has put into `Encoder.mapping` are not removed.
 
     :param encoder: the encoder.
-    :param classes: the functions of the converters, by class.
+    :param registered: the functions of the converters, by class. Each is also for the subclasses of
+        its class that the encoder itself writes in a way of their own, such as datetime for date.
     """
     # If the application uses an encoder of its own class, the encoder may have no mapping.
     mapping: Any = getattr(encoder, "mapping", None)
     if mapping is None:
         return
+    classes = {
+        cls: registered[parent]
+        for cls, entry in mapping.items()
+        if getattr(_replaced(entry), "__self__", None) is encoder
+        and (parent := next(filter(registered.__contains__, cls.__mro__), None)) is not None
+    }
+    classes.update(registered)
     # Remove our entries for other classes, and restore the entries that they have replaced.
     for cls, entry in list(mapping.items()):
         if isinstance(entry, _ClassLiteral) and classes.get(cls) is not entry.to_cql:

@@ -93,6 +93,10 @@ class Converters:
                 return converter
         return None
 
+    def of_classes(self) -> Converters:
+        """Return the converters of classes only."""
+        return Converters({}, {}, self.classes)
+
     def of_class(self, cls: type) -> ToCql | None:
         """Return the `to_cql` of a class or of its nearest parent class; None if there is none."""
         classes = self.classes
@@ -167,9 +171,9 @@ class CodecRegistry:
     def register_column(self, column: str | tuple[str, str, str], converter: AnyConverter) -> None:
         """Convert the values of one column.
 
-        This converter takes precedence over converters of types and classes. In results, it applies
-        only if the column has its own name: not if a query renames the column by ``AS``, or applies
-        a function to it.
+        This converter takes precedence over converters of types and, if it has `to_cql`, of
+        classes. In results, it applies only if the column has its own name: not if a query renames
+        the column by ``AS``, or applies a function to it.
 
         :param column: ``keyspace.table.column`` in CQL, where names without quotes are lower case;
             or a tuple of the three names as the server stores them.

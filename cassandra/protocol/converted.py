@@ -265,6 +265,10 @@ class _Types:
         # A converter of the column takes precedence over converters of types and classes.
         converter = self._converters.columns.get((keyspace, table, name))
         if converter is not None:
+            if self._is_bound and converter.to_cql is None:
+                # Only converters of classes apply: they belong to the value, not to the column.
+                of_classes = _Types(self._converters.of_classes(), is_bound=True)
+                return _replace_decrypted_type(cql_type, of_classes._with_converters)
             return _replace_decrypted_type(cql_type, lambda plain: self._applied(plain, converter))
         # Converters are for the application's values, but these columns are the server's. For
         # example, the driver reads "[applied]", and expects a bool.
@@ -354,13 +358,15 @@ def bound_columns(
         options = [types.of_column(column._replace(name=name)).type for name in names]
         cql_type = options[0]
         if len(names) > 1 and any(option is not column.type for option in options):
-            # Only converters of types and classes are the same for all columns.
-            has_own_converter = any(
-                (*column[:2], name) in converters.columns
+            # Converters of types and classes are the same for all columns.
+            own_converters = [
+                [converters.columns.get((*column[:2], name)) for name in _names_in(composed_name)]
                 for composed_name in names
-                for name in _names_in(composed_name)
+            ]
+            differ = any(any(own) for own in own_converters) and any(
+                own != own_converters[0] for own in own_converters
             )
-            if has_own_converter or any(option is column.type for option in options):
+            if differ or any(option is column.type for option in options):
                 cql_type = type_of_ambiguous(column, names, "converted")
         return column if cql_type is column.type else column._replace(type=cql_type)
 

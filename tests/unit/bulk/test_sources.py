@@ -30,6 +30,7 @@ from cassandra.bulk.sources import (
 from cassandra.bulk.texts import Formats
 from cassandra.cqltypes import SimpleDateType, TimestampType, TimeType
 from cassandra.cqltypes.parse import lookup_casstype
+from cassandra.protocol.columnar.named_arrays import NamedArrays
 from cassandra.query.tables.unfit import Unfit
 from cassandra.sentinels import UNSET_VALUE
 from tests.unit.bulk.readings import reading
@@ -458,6 +459,14 @@ def test_columns_of_large_values_are_converted_in_smaller_steps(
     assert len(list(rows)) == 40
     assert max(steps) <= 16
     assert sum(steps) == 40
+
+
+def test_arrays_of_a_result_have_plain_values() -> None:
+    """So a load binds what `to_numpy` returns without converters, as it binds tables."""
+    numpy = pytest.importorskip("numpy")
+    columns = {"id": numpy.array([1, 2])}
+    assert RowsOfColumns(NamedArrays(columns)).is_plain
+    assert not RowsOfColumns(columns).is_plain
 
 
 class _Consumer:

@@ -209,6 +209,31 @@ def test_class_converters_apply_to_parameters_of_query_strings(
     assert table.queries == ["INSERT INTO ks.t (k, c) VALUES ('blue', ['red'])"] * 4
 
 
+@dataclasses.dataclass
+class Price:
+    """The class of an application for the user-defined type `money`."""
+
+    amount: int
+    currency: str
+
+
+@pytest.mark.parametrize("is_class_first", [True, False])
+def test_class_converters_of_user_defined_types(
+    session: Session, table: Table, is_class_first: bool
+) -> None:
+    """The order of registering does not count, and converted fields are not converted again."""
+    steps: list[Any] = [
+        lambda: session.codecs.register_class(Price, lambda price: Price(5, price.currency)),
+        lambda: session._encode_user_type(Price, lambda: ["amount", "currency"]),
+    ]
+    for step in steps if is_class_first else reversed(steps):
+        step()
+    session.codecs.register_class(str, str.upper)
+    session.execute("INSERT INTO ks.t (k, price) VALUES (%s, %s)", ("a", Price(1, "eur")))
+    literal = "{amount : 5 , currency : 'eur'}"
+    assert table.queries == [f"INSERT INTO ks.t (k, price) VALUES ('A', {literal})"]
+
+
 def test_class_converters_apply_to_bound_values(session: Session, table: Table) -> None:
     """The converter of a class is used for values of columns without a converter."""
     session.codecs.register_class(Color, lambda color: color.value)

@@ -61,6 +61,23 @@ def test_a_converted_value_is_not_converted_again() -> None:
     assert encoder.cql_encode_all_types(Color.RED) == "'red'"
 
 
+def test_subclasses_that_the_encoder_knows_are_converted() -> None:
+    """As for bound values, a datetime is a date, and True is an int."""
+    encoder = Encoder()
+    encoder.mapping[Name] = lambda name: "the application's"
+    registry = CodecRegistry()
+    registry.serve(encoder)
+    registry.register_class(datetime.date, lambda date: date.replace(day=1))
+    registry.register_class(str, str.upper)
+    literal = encoder.cql_encode_all_types
+    assert literal(datetime.date(2020, 5, 17)) == "'2020-05-01'"
+    assert literal(datetime.datetime(2020, 5, 17)) == literal(datetime.datetime(2020, 5, 1))
+    assert literal(Name("a")) == "the application's"
+    registry.unregister_class(datetime.date)
+    assert literal(datetime.date(2020, 5, 17)) == "'2020-05-17'"
+    assert encoder.mapping[datetime.datetime] == encoder.cql_encode_datetime
+
+
 def test_values_in_a_converted_value_are_not_converted() -> None:
     """As for bound values, a converter returns plain CQL values, also in a collection."""
     registry = CodecRegistry()

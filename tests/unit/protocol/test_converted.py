@@ -186,6 +186,11 @@ def test_a_column_s_converter_precedes_those_of_type_and_class(
     both = plans(column("UTF8Type", "c"), column("UTF8Type", "d"))
     assert both.bind("a", "a") == [b"A", b"a!"]
     assert both.read("ab", "ab") == ("Ab", "AB")
+    # A converter for rows only leaves bound values to the converters of classes.
+    registry.register_column("ks.t.c", Converter(from_cql=str.title))
+    lists = plans(column("ListType(UTF8Type)", "c"))
+    (data,) = lists.bind(["a"])
+    assert data[-2:] == b"a!"
 
 
 def test_converters_of_classes_apply_inside_values(registry: CodecRegistry, plans: Any) -> None:
@@ -318,6 +323,8 @@ def test_named_markers_are_converted_as_their_columns(
     assert encoded(1, "Int32Type", "[ttl]", "[limit]") == int32_pack(1)
     # The element of another column's collection, in ``m['a'] = :c``.
     assert encoded("x", "UTF8Type", "value(m)") == b"x"
+    registry.register_column("ks.t.same", COLOR)
+    assert encoded(Color.RED, "UTF8Type", "c", "same") == b"red"
     # No value fits both.
     for cql_type, columns in (("Int32Type", ("[ttl]", "n")), ("UTF8Type", ("c", "d"))):
         with pytest.raises(EncodeTypeError, match=r":c stands for .*converted in the same way"):
