@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import threading
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import Mock
@@ -346,3 +347,19 @@ def test_a_signal_handler_leaves_the_lock_of_the_plans_free(
     with pytest.raises(Interrupt):
         statement.exchange_plan(plan, plan)
     assert is_free(lock)
+
+
+def test_the_owner_of_a_statement_is_known_without_a_lock() -> None:
+    """Each execution in another cluster asks, and other threads may build plans for a long time."""
+    statement = prepared()
+    first, second = object(), object()
+    assert statement.claim(first)
+    answers: list[bool] = []
+    asking = threading.Thread(
+        target=lambda: answers.extend((statement.claim(first), statement.claim(second))),
+        daemon=True,
+    )
+    with prepared_module._planning:
+        asking.start()
+        asking.join(timeout=30)
+        assert answers == [True, False]

@@ -9,7 +9,7 @@ import pytest
 
 from cassandra.cqltypes import Int32Type, ListType, VarcharType
 from cassandra.cqltypes.udt import UserType
-from cassandra.engine.prepare.schema_types import has_types_of_schema, key_positions
+from cassandra.engine.prepare.schema_types import has_types_of_schema, is_of_function, key_positions
 from cassandra.protocol.column_specs import ColumnMetadata
 
 PLACE = UserType.make_udt_class("ks", "place", ["a", "b"], [Int32Type, VarcharType])
@@ -52,6 +52,24 @@ def metadata(*key: str) -> Any:
     columns = [SimpleNamespace(name=name) for name in key]
     table = SimpleNamespace(partition_key=columns)
     return SimpleNamespace(keyspaces={"ks": SimpleNamespace(tables={"t": table})})
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("arg0(ks.f)", True),
+        ("arg12(other.g)", True),
+        ("arg0(system.now)", False),
+        ("in(k)", False),
+        ("in(a.b,c)", False),
+        ("value(m)", False),
+        ("token(a, b)", False),
+    ],
+)
+def test_arguments_of_functions(name: str, expected: bool) -> None:
+    """Only these depend on functions: an event about one must not outdate all other statements."""
+    (marker,) = markers(name)
+    assert is_of_function(marker) is expected
 
 
 def test_positions_are_in_the_order_of_the_key() -> None:
