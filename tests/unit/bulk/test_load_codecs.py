@@ -14,6 +14,7 @@ import pytest
 from cassandra import aio
 from cassandra.cluster import Cluster
 from cassandra.codecs import Converter
+from cassandra.protocol.columnar.named_arrays import NamedArrays
 from cassandra.query import tuple_factory
 from cassandra.testing.fake import FakeCluster, FakeNode, Request, void
 from cassandra.testing.fake.answers import Answer
@@ -74,6 +75,15 @@ def test_tables(node: FakeNode, inserted_names: list[Any]) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     load(node, pyarrow.table({"id": [1], "name": ["ADA"]}))
     assert inserted_names == [b"ADA"]
+
+
+def test_mappings_of_columns(node: FakeNode, inserted_names: list[Any]) -> None:
+    """A mapping may have the application's objects, but what `to_numpy` returns has none."""
+    numpy = pytest.importorskip("numpy")
+    columns = {"id": numpy.array([1]), "name": numpy.array(["ADA"], object)}
+    load(node, columns)
+    load(node, NamedArrays(columns))
+    assert inserted_names == [b"ada", b"ADA"]
 
 
 def prime(nodes: FakeCluster) -> None:
