@@ -238,23 +238,20 @@ class _Scan:
         """Return ``key(m)`` for the value in ``m[:x]``; None if the brackets have another form."""
         if brackets is None or self.tokens[brackets.start] != "[":
             return None
-        name = self.tokens[brackets.start - 1] if brackets.start else ""
-        return f"key({unquoted(name)})" if name and _is_name(name) else None
+        name = self._name_at(brackets.start - 1)
+        return None if name is None else f"key({name})"
 
     def _searched(self, last: int) -> str | None:
         """Return the name of the value after ``CONTAINS``, ``LIKE`` or ``ANN OF``.
 
         :param last: the index of this word.
         """
-        tokens = self.tokens
-        name = "{}"  # of ``c LIKE :x`` and ``ORDER BY c ANN OF :x``
-        if tokens[last] in ("key", "of"):
-            name = "key({})" if tokens[last] == "key" else name
-            last -= 1
-        elif tokens[last] == "contains":
-            name = "value({})"
-        column = tokens[last - 1] if last > 0 else ""
-        return name.format(unquoted(column)) if column and _is_name(column) else None
+        word = self.tokens[last]
+        # The column is before the word, or before both words of ``CONTAINS KEY`` and ``ANN OF``.
+        name = self._name_at(last - (2 if word in ("key", "of") else 1))
+        if name is None:
+            return None
+        return {"contains": f"value({name})", "key": f"key({name})"}.get(word, name)
 
     def _part_on_left(self, last: int) -> str | None:
         """Return ``value(m)`` for ``m[?] = :x``, and ``n`` for ``n += :x``.
@@ -262,12 +259,15 @@ class _Scan:
         :param last: the index at which the operator ends.
         """
         left = self._left_of(last)
-        is_element = self.tokens[left] == "]"
-        before = (self._starts.get(left, 0) if is_element else left) - 1
-        name = self.tokens[before] if before >= 0 else ""
-        if not name or not _is_name(name):
-            return None
-        return f"value({unquoted(name)})" if is_element else unquoted(name)
+        if self.tokens[left] != "]":
+            return self._name_at(left - 1)
+        name = self._name_at(self._starts.get(left, 0) - 1)
+        return None if name is None else f"value({name})"
+
+    def _name_at(self, index: int) -> str | None:
+        """Return the name at `index`, without quotes; None if there is no name."""
+        token = self.tokens[index] if index >= 0 else ""
+        return unquoted(token) if token and _is_name(token) else None
 
     def _list_at(self, index: int, lists: Sequence[_List]) -> _List:
         """Return the `_List` of the bracket that opens at `index`.
