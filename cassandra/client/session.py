@@ -51,10 +51,10 @@ else:
         __name__,
         BATCH_WARNING_INTERVAL="cassandra.client.batches",
         CodecRegistry="cassandra.codecs.registry",
-        UserTypeLiteral="cassandra.codecs.literals",
         Encoder="cassandra.encoder",
         MessageBody="cassandra.engine.request_bodies",
         OncePerInterval="cassandra.util.intervals",
+        UserTypeLiteral="cassandra.codecs.literals",
         called_handler="cassandra.protocol.handler",
         message_of="cassandra.client.messages",
     )

@@ -9,13 +9,14 @@ import copy
 import datetime
 import decimal
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cassandra.codecs.converter import to_native
 from cassandra.util.cql_text import protect_name
 
 if TYPE_CHECKING:
+    from cassandra.codecs.registry import Converters
     from cassandra.encoder import Encoder
 
 
@@ -75,7 +76,7 @@ class _ClassLiteral:
         converted = to_native(self.to_cql, value, "a value of CQL")
         # `converted` is already a CQL value. Do not convert it again, nor the values in it, if
         # their classes have converters, too.
-        if type(converted) in _SCALARS:
+        if type(converted) in _SCALARS:  # the usual case, for which a copy would take too long
             write = _replaced(self.encoder.mapping.get(type(converted)))
             if write is not None:
                 return write(converted)
@@ -104,26 +105,29 @@ def _without_converters(encoder: Encoder) -> Encoder:
     return plain
 
 
-def write_literals(encoder: Encoder, registered: Mapping[type, Callable[[Any], Any]]) -> None:
+def write_literals(encoder: Encoder, converters: Converters | None) -> None:
     """Make `encoder` convert values of the registered classes, and of no other classes.
 
     Functions that the application has put into `Encoder.mapping` are not removed.
 
     :param encoder: the encoder.
-    :param registered: the functions of the converters, by class. Each is also for the subclasses of
-        its class that the encoder itself writes in a way of their own, such as datetime for date.
+    :param converters: the registered converters; None if there are none. That of a class is also
+        for the subclasses that the encoder itself writes in a way of their own, such as datetime
+        for date.
     """
     # If the application uses an encoder of its own class, the encoder may have no mapping.
     mapping: Any = getattr(encoder, "mapping", None)
     if mapping is None:
         return
-    classes = {
-        cls: registered[parent]
-        for cls, entry in mapping.items()
-        if getattr(_replaced(entry), "__self__", None) is encoder
-        and (parent := next(filter(registered.__contains__, cls.__mro__), None)) is not None
-    }
-    classes.update(registered)
+    classes: dict[type, Callable[[Any], Any]] = {}
+    if converters is not None:
+        classes = {
+            cls: to_cql
+            for cls, entry in mapping.items()
+            if getattr(_replaced(entry), "__self__", None) is encoder
+            and (to_cql := converters.of_class(cls)) is not None
+        }
+        classes.update(converters.classes)
     # Remove our entries for other classes, and restore the entries that they have replaced.
     for cls, entry in list(mapping.items()):
         if isinstance(entry, _ClassLiteral) and classes.get(cls) is not entry.to_cql:

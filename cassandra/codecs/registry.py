@@ -93,7 +93,7 @@ class Converters:
                 return converter
         return None
 
-    def of_classes(self) -> Converters:
+    def only_of_classes(self) -> Converters:
         """Return the converters of classes only."""
         return Converters({}, {}, self.classes)
 
@@ -366,7 +366,7 @@ class CodecRegistry:
         """Make the encoder of `serve` convert the registered classes in literals, too."""
         encoder = self._encoder() if self._encoder is not None else None
         if encoder is not None:
-            write_literals(encoder, self.converters.classes if self.converters else {})
+            write_literals(encoder, self.converters)
 
 
 def _check_converter(converter: object, subject: str) -> None:

@@ -267,7 +267,7 @@ class _Types:
         if converter is not None:
             if self._is_bound and converter.to_cql is None:
                 # Only converters of classes apply: they belong to the value, not to the column.
-                of_classes = _Types(self._converters.of_classes(), is_bound=True)
+                of_classes = _Types(self._converters.only_of_classes(), is_bound=True)
                 return _replace_decrypted_type(cql_type, of_classes._with_converters)
             return _replace_decrypted_type(cql_type, lambda plain: self._applied(plain, converter))
         # Converters are for the application's values, but these columns are the server's. For
